@@ -1,5 +1,6 @@
-//! Arbitrary bytes as a body in signed or unsigned chunks, split by the input: the decoder does not panic, consumes only its
-//! input, never returns more data than announced, and gives the same result as for one piece.
+//! Arbitrary bytes as a body in signed or unsigned chunks. The input also determines how the body is split into pieces.
+//! The decoder does not panic, consumes only its input, never returns more data than announced, and gives the same
+//! result as for one piece.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    // Half of the inputs are the lines of a sound frame, so that the records themselves are reached.
+    // Half of the inputs become the lines of a valid frame, so that the fuzzer reaches the parser of records.
     let frame = zstd::bulk::compress(bytes, 1).expect("compression in memory does not fail");
     for file in [bytes, &frame] {
         let mut records = 0_u64;

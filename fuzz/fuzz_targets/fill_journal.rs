@@ -1,6 +1,6 @@
-//! Arbitrary bytes as the files of a fill: they are read without a panic and in bounded memory.
+//! Arbitrary bytes as the files of a fill: reading them causes no panic and needs bounded memory.
 //!
-//! The input is taken as a segment of the journal, as payloads of records with valid checksums, and as a list of files.
+//! The input is used as a segment of the journal, as payloads of records with valid checksums, and as a list of files.
 #![no_main]
 
 use crc_fast::{CrcAlgorithm, checksum};

@@ -26,6 +26,6 @@ fuzz_target!(|data: &[u8]| {
     for depth in [Depth::Structure, Depth::Blocks] {
         assert_eq!(judge(usize::from(*piece) + 1, depth), judge(usize::MAX, depth));
     }
-    // A target is a peer's redirect or a user's line.
+    // Targets come from redirects of peers, or from lines that users write.
     let _ = std::str::from_utf8(body).map(GatewayRequest::from_target);
 });

@@ -1,6 +1,6 @@
-//! Frames of a TUN device: no bytes cause a panic, and all parts of a frame together have its payload.
+//! Frames of a TUN device: no input causes a panic, and the parts of a frame together have its payload.
 //!
-//! The first two bytes select where the frame is cut.
+//! The first two bytes select where the frame is split.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

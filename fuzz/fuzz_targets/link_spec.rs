@@ -1,4 +1,4 @@
-//! Descriptions of emulated paths: no text causes a panic, and what is accepted is written in a form that parses again.
+//! Descriptions of emulated paths: no text causes a panic, and the text form of an accepted description parses again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,6 @@
-//! Arbitrary bytes as a response, split by the input: the reader does not panic, consumes only its input, counts every byte
-//! once, and gives the same result for one piece and when it reads the response a second time.
+//! Arbitrary bytes as a response. The input also determines how the response is split into pieces. The reader does not
+//! panic, consumes only its input, and counts every byte once. The result is the same for one piece, and for a second
+//! response on the same reader.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -63,7 +64,7 @@ fuzz_target!(|data: &[u8]| {
     match (whole, pieces) {
         (Ok(whole), Ok(pieces)) => assert_eq!(whole, pieces),
         (Err(whole), Err(pieces)) => assert_eq!(whole, pieces),
-        // An error within a head that breaks off may go unseen when it came in pieces.
+        // If a truncated head arrives in pieces, an error in it may not be detected.
         (Err(_), Ok(pieces)) => assert!(matches!(pieces.end, Err(Truncated::InHead | Truncated::BeforeHead))),
         (Ok(_), Err(pieces)) => panic!("refused only in pieces: {pieces:?}"),
     }

@@ -18,7 +18,7 @@ fuzz_target!(|data: (&str, &str, &str, Vec<(&str, &[u8])>)| {
     let mut request = Request { method, path, query, headers: &headers };
     assert!(verifier.verify(&request, now, |_| Some(&keys)).is_err());
 
-    // Names that are tokens, and none that has a meaning of its own.
+    // Use only names that are tokens and have no special meaning.
     let token =
         |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic() && !b":;,".contains(&byte));
     let usual = |name: &str| token(name) && !name.eq_ignore_ascii_case("x-amz-trailer");
@@ -26,7 +26,7 @@ fuzz_target!(|data: (&str, &str, &str, Vec<(&str, &[u8])>)| {
     request.headers = &own;
     let mut added = Vec::new();
     let signed = Signer::new(keys.clone(), "us-east-1", "s3").sign(now, &request, &Payload::EMPTY, &mut added);
-    // A query that is a signature of its own makes another request of it.
+    // A query with parameters of a signature would change the request.
     let plain = !query.to_ascii_lowercase().contains("x-amz-");
     if signed.is_ok() && plain {
         let added = String::from_utf8(added).expect("signing writes text");

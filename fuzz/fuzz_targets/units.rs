@@ -13,7 +13,7 @@ fuzz_target!(|text: &str| {
     }
     if let Ok(span) = parse_span(text) {
         let again = parse_span(&format_span(span)).expect("what was written is read");
-        // A year in nanoseconds has more digits than a float: the last ones may differ.
+        // A year in nanoseconds has more digits than a float, so the last digits may differ.
         assert!(again.abs_diff(span).as_nanos() <= span.as_nanos() / 1_000_000_000_000 + 1);
     }
 });

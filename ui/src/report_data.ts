@@ -1,5 +1,5 @@
 /**
- * The JSON data of a report. It must match crates/report/src/html/script_data.rs, so change the two together.
+ * The JSON data of a report. This file must match crates/report/src/html/script_data.rs, so change the two together.
  *
  * All texts are escaped and have a maximum length. They must be inserted only as text.
  */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bytes, count, instant, percentile, share, shown, tick, time } from "../src/format";
 
-// The same examples as in crates/report/src/number.rs: both give the same text.
+// The same examples as in crates/report/src/number.rs, because both must give the same text.
 test("numbers read as in the text report", () => {
   assert.deepEqual([0, 999, 1000, 1234567].map(count), ["0", "999", "1,000", "1,234,567"]);
   assert.deepEqual([98123.4, 999.96, 12.345, 0].map((value) => shown("rate", value)), ["98,123/s", "1,000/s", "12.35/s", "0/s"]);

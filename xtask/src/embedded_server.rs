@@ -23,7 +23,8 @@ pub struct EmbeddedServer {
 }
 
 impl EmbeddedServer {
-    /// Starts a server with these flags, and waits until it listens. Its output is written to a file in `directory`.
+    /// Starts a server with these flags, and waits until it listens. The output of the server is written to a file in
+    /// `directory`.
     pub fn start(program: &Path, flags: &[&str], place: Affinity, directory: &Path) -> Result<Self> {
         let output = directory.join("server.out");
         let file = File::create(&output).cannot("create a file for the output of the server")?;

@@ -1,4 +1,4 @@
-//! The server of the benchmarks: nginx with one worker process on a core of its own, and with all files in memory.
+//! The server of the benchmarks: nginx with one worker process on a separate core, and with all files in memory.
 //!
 //! The goals were set with this configuration. nginx counts the requests, so a benchmark does not rely on counts from
 //! clients.
@@ -15,7 +15,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Paths of nginx. Some of these directories are not in the PATH of ordinary users.
+/// Paths of nginx. The PATH of ordinary users does not include some of these directories.
 const PROGRAMS: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
 /// A directory that is in memory.
 const MEMORY: &str = "/dev/shm";
@@ -58,8 +58,8 @@ impl Served {
     }
 }
 
-/// A running server. Its directory is in memory, and is also the working directory of the clients. Dropping the value
-/// ends the server and removes the directory.
+/// A running server. The directory of the server is in memory, and is also the working directory of the clients.
+/// Dropping the value ends the server and removes the directory.
 pub struct Nginx {
     running: Running,
     directory: TempDir,

@@ -1,4 +1,4 @@
-//! Processes that run on chosen cores, with a time limit. Their CPU time and memory are measured.
+//! Processes that run on chosen cores, with a time limit. The CPU time and the memory of the processes are measured.
 
 use crate::failure::{Context, Result, check_interrupt, failure};
 use std::fmt;
@@ -24,7 +24,7 @@ pub enum Affinity {
     AllCores,
 }
 
-/// A running process. It is killed on drop.
+/// A running process. The server is killed on drop.
 pub struct Running {
     process: Process,
     started: Instant,
@@ -68,8 +68,8 @@ pub enum ProcessEnd {
 /// Starts a program.
 pub fn start(command: &mut Command, place: Affinity) -> Result<Running> {
     let name = command.get_program().to_string_lossy().into_owned();
-    // A process inherits the affinity of the thread that starts it. So start the process from a new thread, and change
-    // the affinity of this thread only.
+    // A process inherits the affinity of the thread that starts it. The process is therefore started from a new thread,
+    // which is the only one whose affinity changes.
     let spawned = std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             if let Affinity::Core(core) = place {

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 /// Name of the first column.
 const TIMESTAMP: &str = "timestamp";
-/// Name of the last column, if the sources make requests. It has the total time of a poll's requests in milliseconds.
+/// Name of the last column, if the sources make requests. This column contains the total time of a poll's requests in
+/// milliseconds.
 const LATENCY: &str = "api_latency";
 
 /// The last column of a table.
@@ -20,7 +21,7 @@ const LATENCY: &str = "api_latency";
 pub enum Latency {
     /// The time that requests took.
     Shown,
-    /// No such column, because there are no requests.
+    /// There is no such column, because the sources make no requests.
     Absent,
 }
 
@@ -48,7 +49,7 @@ pub struct CsvWriter {
 }
 
 impl CsvWriter {
-    /// Opens a table, or creates the table with its header. If the last row is incomplete, first ends its line.
+    /// Opens a table, or creates the table with its header. If the last row is incomplete, ends its line first.
     ///
     /// # Errors
     /// Returns an error if the file is another table, is in use, or cannot be written.

@@ -1,9 +1,9 @@
-//! The bytes of objects. They can be generated from any offset, at the speed of copying memory.
+//! The bytes of objects. The bytes can be generated from any offset, at the speed of copying memory.
 //!
-//! One pool of random bytes belongs to each seed: a keystream of AES-128 in counter mode. An object is divided into
-//! pages. The bytes of a page are a piece of the pool, combined by XOR with a mask of 16 bytes that is repeated. Where
-//! the piece starts and the mask come from one block of AES-128, whose input is the number of the page. A page
-//! therefore costs one block of AES and one pass over memory, while a keystream of AES alone costs 256 blocks.
+//! Each seed has its own pool of random bytes, which is a keystream of AES-128 in counter mode. An object is divided
+//! into pages. A page consists of a piece of the pool, combined by XOR with a repeated mask of 16 bytes. The start of
+//! the piece and the mask are taken from one block of AES-128 output, whose input is the page number. A page therefore
+//! costs one block of AES and one pass over memory. A page of AES keystream would cost 256 blocks.
 
 use aes::Aes128Enc;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit, array::typenum::U16};
@@ -23,9 +23,9 @@ const CONTENT_LABEL: &[u8] = b"plimsoll content 2";
 const BLOCK: usize = 16;
 /// Size of a page. A smaller page would need more blocks of AES.
 const PAGE: usize = 4096;
-/// Size of the pool. It stays in the first-level cache of a core while a piece of a body is generated. With a pool of
-/// 128 KiB, generating took a third longer, because sending evicts the pool even from the second-level cache. A small
-/// pool is enough, because the masks hide its repetitions from compressors.
+/// Size of the pool. The pool stays in the first-level cache of a core while a piece of a body is generated. With a
+/// pool of 128 KiB, generating took a third longer, because sending evicts the pool even from the second-level cache. A
+/// small pool is enough, because the masks hide its repetitions from compressors.
 const POOL: usize = 16 << 10;
 
 type Block = Array<u8, U16>;
@@ -39,7 +39,8 @@ pub struct Content {
     pool: Arc<[u8]>,
 }
 
-/// The content of one object. The content has no end. Only the caller knows the size of the object.
+/// The content of one object. The content has no end. The caller must check offsets, because only the caller knows the
+/// size of the object.
 #[derive(Clone, Copy)]
 pub struct ObjectContent<'c> {
     content: &'c Content,
@@ -64,7 +65,7 @@ fn first_half(hash: &[u8]) -> u128 {
     hash.iter().take(BLOCK).fold(0, |value, byte| value << 8 | u128::from(*byte))
 }
 
-/// Returns the encrypted numbers from 0 on, [`POOL`] bytes, and the first page of them once more.
+/// Returns [`POOL`] bytes, which are the encrypted numbers from 0 on, followed by a copy of their first page.
 fn pool(cipher: &Aes128Enc) -> Arc<[u8]> {
     let mut blocks: Vec<Block> = (0..(POOL / BLOCK) as u128).map(|number| number.to_be_bytes().into()).collect();
     cipher.encrypt_blocks(&mut blocks);
@@ -73,7 +74,7 @@ fn pool(cipher: &Aes128Enc) -> Arc<[u8]> {
 }
 
 impl Content {
-    /// Creates the content of `seed`. This takes some µs, for the pool.
+    /// Creates the content of `seed`. Creating the pool takes some µs.
     #[must_use]
     pub fn new(seed: Seed) -> Self {
         let cipher = cipher(CONTENT_LABEL, seed);
@@ -118,7 +119,7 @@ impl<'c> ObjectContent<'c> {
         self.pieces(offset, bytes.len()).all(|piece| piece.equals(&bytes[piece.place.clone()]))
     }
 
-    /// Divides `length` bytes, starting at `offset`, at the limits of pages.
+    /// Splits `length` bytes, starting at `offset`, at the page boundaries.
     fn pieces(&self, offset: u64, length: usize) -> impl Iterator<Item = Piece<'c>> {
         let mut done = 0;
         std::iter::from_fn(move || {
@@ -149,11 +150,12 @@ impl<'c> ObjectContent<'c> {
 
 /// Bytes of one page.
 struct Piece<'c> {
-    /// Place of these bytes in the range that was asked for.
+    /// Position of these bytes in the requested range.
     place: Range<usize>,
     /// Bytes of the pool.
     bytes: &'c [u8],
-    /// The mask, from the first of these bytes on. The first byte of the mask is the lowest one of the number.
+    /// The mask, rotated so that its first byte belongs to the first byte of the piece. The first byte of the mask is
+    /// the least significant byte of the number.
     mask: u128,
 }
 
@@ -172,7 +174,7 @@ impl Piece<'_> {
     fn equals(&self, bytes: &[u8]) -> bool {
         let (got, got_rest) = bytes.as_chunks::<BLOCK>();
         let (own, own_rest) = self.bytes.as_chunks::<BLOCK>();
-        // Without an early end, the compiler can use vector instructions.
+        // Without an early exit, the compiler can use vector instructions.
         let different = got.iter().zip(own).fold(0, |different, (got, own)| {
             different | (u128::from_le_bytes(*got) ^ u128::from_le_bytes(*own) ^ self.mask)
         });

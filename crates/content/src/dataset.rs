@@ -25,7 +25,7 @@ pub struct Description {
     pub sizes: Sizes,
     /// The naming scheme of keys.
     pub names: Names,
-    /// The size of the last object, if it differs from `sizes`.
+    /// The size of the last object, if `sizes` does not determine it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_bytes: Option<ByteSize>,
 }

@@ -1,8 +1,8 @@
 //! Random numbers as pure functions of seed and object index. The random numbers of an object are one block of AES-128
 //! output.
 //!
-//! The content needs this cipher anyway. AES is fast enough for hundreds of millions of objects. Its output has no
-//! patterns, unlike that of some simple hashes.
+//! The content needs this cipher anyway. AES is fast enough for hundreds of millions of objects. The output of AES has
+//! no patterns, unlike the output of some simple hashes.
 
 use crate::bytes::{Seed, cipher, encrypt};
 use aes::Aes128Enc;

@@ -36,7 +36,7 @@ pub struct Mismatch {
     pub offset: u64,
     /// The correct bytes of the object, starting at `offset`.
     pub expected: Excerpt,
-    /// The received bytes at the same offset. Their number is the same as in `expected`.
+    /// The received bytes at the same offset. `received` has the same length as `expected`.
     pub got: Excerpt,
 }
 
@@ -127,7 +127,7 @@ mod tests {
     use crate::{Content, Seed};
     use proptest::prelude::*;
 
-    /// Checks `bytes` in pieces, whose lengths are those in `pieces` in turn.
+    /// Checks `bytes` piece by piece. The lengths of the pieces are those in `pieces`, used in turn.
     fn check(object: ObjectContent, offset: u64, bytes: &[u8], pieces: &[usize]) -> Result<(), Mismatch> {
         let mut verifier = object.verifier(offset);
         let mut rest = bytes;

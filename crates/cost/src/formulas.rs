@@ -17,8 +17,8 @@ pub fn bandwidth_bits_per_second(bytes: u64, time: &Hours) -> Option<Exact> {
     bits.checked_div(&(&time.0 * &Exact::from(3600_u64)))
 }
 
-/// Returns the redundancy of a file: `stored` pieces divided by the number of pieces `needed` to restore it. `None` if
-/// `needed` is 0.
+/// Returns the redundancy of a file: the number of `stored` pieces divided by the number of pieces `needed` to restore
+/// the file. `None` if `needed` is 0.
 #[must_use]
 pub fn redundancy(stored: u64, needed: u64) -> Option<Exact> {
     Exact::from(stored).checked_div(&Exact::from(needed))
@@ -101,8 +101,8 @@ mod tests {
         assert_eq!(mbit(48_358, &hours("596.8"), 8), "0.00000018");
         // The slowest progress that the test accepted: 3 Mbit/s for an hour.
         assert_eq!(mbit(1_350_000_000, &hours("1"), 0), "3");
-        // The example in the study's blog posts: 500 MB are uploaded in 40 s, as 12 whole chunks of 42 MB. Each chunk goes to
-        // three hosts.
+        // The example in the study's blog posts: 500 MB are uploaded in 40 s, as 12 whole chunks of 42 MB. Each chunk
+        // is stored on three hosts.
         let time = Hours::from(Duration::from_secs(40));
         assert_eq!((mbit(500_000_000, &time, 0), mbit(42_000_000 * 12 * 3, &time, 1)), ("100".into(), "302.4".into()));
         assert_eq!(bandwidth_bits_per_second(1, &hours("0")), None);

@@ -126,7 +126,7 @@ impl Ledger {
     }
 }
 
-/// Returns an entry of [`Ledger::spent`]. Its name is the name of the column in tables of samples.
+/// Returns an entry of [`Ledger::spent`]. The name is also the name of the column in tables of samples.
 fn spent(name: &str, component: Component, hastings: sia::Hastings) -> (String, Spent) {
     (name.to_owned(), Spent { component, amount: Money::from(hastings).amount })
 }

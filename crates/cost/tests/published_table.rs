@@ -18,11 +18,11 @@ const TIB: u64 = 1 << 40;
 enum Relation {
     /// The cell follows from the printed inputs.
     Follows,
-    /// The cell follows only from other inputs that round to the printed ones.
+    /// The cell can be computed only from other inputs that round to the printed ones.
     WithinRounding,
     /// An input was not published.
     NotPublished(&'static str),
-    /// The cell does not follow from any inputs that round to the printed ones.
+    /// The cell cannot be computed from any inputs that round to the printed ones.
     Contradicted,
 }
 use Relation::{Contradicted, Follows, NotPublished, WithinRounding};
@@ -277,8 +277,8 @@ fn one_number_of_absolute_bytes_explains_size_efficiency_and_bandwidth() {
     }
 }
 
-/// Dividing the printed cells gives other efficiencies than the study prints. The differences come from rounding; the
-/// cells do not contradict each other.
+/// The efficiencies computed from the printed cells differ from the printed efficiencies. The differences come from
+/// rounding, so the printed values do not contradict each other.
 #[test]
 fn printed_cells_alone_give_other_efficiencies() {
     let percent =

@@ -1,10 +1,10 @@
 //! Objects that a run has requested so far. A cache usually responds more slowly to the first access of an object than
-//! to later accesses. The results are therefore broken down by first and repeated access.
+//! to later accesses. The results are therefore reported separately for first and repeated accesses.
 
 use measure::sample::Access;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Maximum number of objects whose accesses are distinguished. Their bits take 128 MiB.
+/// Maximum number of objects whose accesses are distinguished. The bits for this many objects take 128 MiB of memory.
 const OBJECTS_MAX: u64 = 1 << 30;
 
 /// One bit for each object of a run. All threads of the run share these bits.
@@ -24,7 +24,7 @@ impl AccessedObjects {
     #[inline]
     pub(crate) fn access(&self, object: u64) -> Option<Access> {
         let (word, bit) = (self.words.get(usize::try_from(object / 64).ok()?)?, 1 << (object % 64));
-        // Read first, because most accesses are repeated, and a write would take the line from other cores.
+        // Read the bit first: most accesses are repeated, and a write would evict the cache line from other cores.
         let is_repeated = word.load(Ordering::Relaxed) & bit != 0 || word.fetch_or(bit, Ordering::Relaxed) & bit != 0;
         Some(if is_repeated { Access::Repeated } else { Access::First })
     }

@@ -16,8 +16,8 @@ use std::time::Duration;
 const AWAKE: Duration = Duration::from_micros(100);
 /// Interval between checks of whether other threads need this core.
 const CHECK_EVERY: Duration = Duration::from_millis(250);
-/// Share of its time that a thread spends waiting for its core, above which other threads are considered to need the
-/// core. The gathering thread of this program causes waits below this share.
+/// If a thread spends more than this share of its time waiting for its core, other threads are considered to need the
+/// core. The gathering thread of this program causes less waiting than this.
 const WANTED_SHARE: f64 = 0.1;
 /// Length of the first pause without busy waiting, after other threads needed the core. The length doubles each time,
 /// up to [`PAUSE_MAX`].
@@ -25,8 +25,8 @@ const PAUSE_MIN: Duration = Duration::from_millis(200);
 /// Maximum length of a pause without busy waiting.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
-/// State of busy waiting of one thread. The state determines when the thread waits busily, and counts the time spent in
-/// busy waiting.
+/// State of busy waiting of one thread. The state decides when the thread waits busily, and measures the time spent on
+/// this.
 #[derive(Debug)]
 pub(crate) struct BusyWait {
     /// Instant from which the thread may wait busily; `NEVER` if the thread must not or need not wait busily.
@@ -40,7 +40,8 @@ pub(crate) struct BusyWait {
 }
 
 impl BusyWait {
-    /// Returns the state for a thread. Only threads with a schedule wait busily, and only without a CPU quota.
+    /// Returns the state for a thread. Busy waiting is used only for threads with a schedule, and only without a CPU
+    /// quota.
     pub fn new(scheduled: bool, now: Instant, delay: &mut RunDelay) -> Self {
         let from = if scheduled && CpuQuota::of_this_process().cores().is_none() { now } else { Instant::NEVER };
         let delay_nanos = if from == Instant::NEVER { 0 } else { delay.nanos() };

@@ -137,8 +137,8 @@ impl Control {
         self.abandon.store(true, Ordering::Release);
     }
 
-    /// Returns the body length of the run's first complete response. If no response was complete before, this thread's
-    /// own response is the first one, and the result is `own`.
+    /// Returns the body length of the run's first complete response. If there was none before, it is the response of
+    /// this thread, and the result is `own`.
     pub(crate) fn first_length(&self, own: u64) -> u64 {
         *self.first_length.get_or_init(|| own)
     }

@@ -1,4 +1,4 @@
-//! The network of the operating system. It uses edge-triggered epoll and non-blocking sockets.
+//! The network of the operating system. This network uses edge-triggered epoll and non-blocking sockets.
 //!
 //! A small request costs one `recv` and one `send`. Each event is reported only once, so the kernel need not check a
 //! socket again after a read. Large bodies are discarded inside the kernel (`MSG_TRUNC`). io_uring was measured and is
@@ -22,10 +22,10 @@ use sys::socket::{Connected, Socket};
 
 /// Maximum number of events that one call returns.
 const EVENTS_MAX: usize = 256;
-/// Maximum length of a wait that still counts as no wait, because the events were already there.
+/// A wait up to this length counts as no wait, because the events were already there.
 const AT_ONCE: Duration = Duration::from_micros(15);
-/// Minimum length of a wait that uses the shared timer. The shared timer is rarely set, because setting a precise timer
-/// for each wait would cost more than the wait itself.
+/// Minimum length of a wait that uses the shared timer. The shared timer is rarely set, because a precise timer for
+/// each wait would cost more than the wait.
 const COARSE: Duration = Duration::from_millis(2);
 /// Token of the shared timer. All tokens of connections are smaller.
 const TIMER: u64 = u64::MAX;
@@ -65,7 +65,8 @@ impl EpollNetwork {
     ) -> io::Result<Self> {
         sys::clock::set_timer_slack(TIMER_SLACK)?;
         if pacing == Pacing::Scheduled {
-            // A failure is ignored. Without the slice, this thread only wakes up later if other threads need its core.
+            // A failure is ignored. Ignore a failure: without the slice, this thread only wakes up later if other
+            // threads need its core.
             let _ = sys::scheduling::set_slice(SLICE);
         }
         let (poller, timer) = (Poller::new()?, Timer::new()?);
@@ -158,7 +159,7 @@ pub(crate) fn read_away(max: usize, mut recv: impl FnMut(&mut [u8]) -> io::Resul
                     break;
                 }
             }
-            // This call returns the number of bytes before the error. The next call returns the error.
+            // This call returns the bytes that were read before the error. The next call returns the error.
             Err(_) if total > 0 => break,
             Err(error) => return Err(error),
         }
@@ -220,7 +221,7 @@ impl Network for EpollNetwork {
     }
 
     fn set_low_water(&mut self, socket: &Socket, bytes: usize) {
-        // A failure is ignored. Without the low-water mark, the thread only wakes up more often.
+        // A failure is ignored. Ignore a failure: without the low-water mark, the thread only wakes up more often.
         let _ = socket.set_receive_low_water(bytes);
     }
 

@@ -94,7 +94,7 @@ pub struct Waited {
     pub now: Instant,
     /// Longest time, in nanoseconds, for which the thread was awake during the wait without checking for events.
     pub kept_nanos: u64,
-    /// `true` if the thread did not have to wait, because events were already there.
+    /// `true` if the thread did not have to wait, because there were already events.
     pub at_once: bool,
 }
 

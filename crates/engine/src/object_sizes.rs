@@ -1,8 +1,8 @@
 //! The sizes of objects. A run that requests random ranges must know the sizes of its objects beforehand.
 //!
-//! A size is never assumed, but is read from the response to HEAD. If this response contains no size, a second request
-//! asks for the first byte of the object, and the size is read from the `Content-Range` of the second response. The
-//! requests of both kinds are made by runs of the usual run loop over the list of objects.
+//! A size is never assumed, but is read from the response to HEAD. If the response does not contain the size, a second
+//! request asks for the first byte of the object. The size is then in the `Content-Range` of the response. The requests
+//! of both kinds are made by runs of the usual run loop over the list of objects.
 
 use crate::control::Control;
 use crate::plan::{Checks, Plan, RangeChoice, RangeStatus, RequestPlan, Subject};

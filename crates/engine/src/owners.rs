@@ -1,9 +1,9 @@
 //! The owners of objects in a cluster whose servers redirect requests.
 //!
 //! The first byte of each object is requested from one server, the entry. If the entry sends the byte, the entry is the
-//! object's owner. If the entry redirects, the target of the redirect is the owner. Redirects are not followed, so that
-//! no owner has to load an object that nobody reads. A run of the usual run loop makes the requests, as in
-//! [`crate::object_sizes`].
+//! object's owner. If the entry redirects the request, the target of the redirect is the owner. Redirects are not
+//! followed, so that owners do not load objects that nobody reads. A run of the usual run loop makes the requests, as
+//! in [`crate::object_sizes`].
 
 use crate::control::{Control, StopReason};
 use crate::object_sizes::once_each;
@@ -39,7 +39,7 @@ pub enum Owner {
 pub struct Owners {
     /// The owner of each object, in the order of the list.
     pub owners: Vec<Owner>,
-    /// URLs of the objects at the servers to which the entry redirects.
+    /// URLs of the redirected objects at their owners.
     pub redirected: Targets,
     /// Reason for the early end of the run; `None` if the run did not end early.
     pub reason: Option<StopReason>,

@@ -39,20 +39,20 @@ impl Stream {
     }
 }
 
-/// Returns the `index`-th number of a stream, uniform over all 64-bit values.
+/// Returns number `index` of a stream, uniform over all 64-bit values.
 #[must_use]
 pub fn bits(seed: u64, stream: Stream, index: u64) -> u64 {
     mix(mix(mix(seed) ^ stream.number()) ^ index)
 }
 
-/// Returns the `index`-th number of a stream, uniform in 0..`bound`. With Lemire's multiplication, the bias is below
-/// `bound` / 2⁶⁴.
+/// Returns number `index` of a stream, uniform in 0..`bound`. With Lemire's multiplication, the bias is below `bound` /
+/// 2⁶⁴.
 #[must_use]
 pub fn below(seed: u64, stream: Stream, index: u64, bound: u64) -> u64 {
     ((u128::from(bits(seed, stream, index)) * u128::from(bound)) >> 64) as u64
 }
 
-/// Returns the `index`-th number of a stream, exponentially distributed with mean 1.
+/// Returns number `index` of a stream, exponentially distributed with mean 1.
 #[must_use]
 pub fn exponential(seed: u64, stream: Stream, index: u64) -> f64 {
     // This number is uniform in (0, 1]. Adding 1 to the 53 random bits avoids 0.

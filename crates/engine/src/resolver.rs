@@ -82,7 +82,7 @@ fn answer(asked: &Receiver<Name>, cache: &Mutex<HashMap<Name, Entry>>) {
         };
         let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = cache.get_mut(&(host, port)) {
-            // An old result is better than none when the resolver fails for a while.
+            // While the resolver fails, an old result is better than none.
             if answer.is_ok() || !matches!(entry.answer, Some(Ok(_))) {
                 entry.answer = Some(answer);
             }

@@ -28,10 +28,9 @@ const MESSAGES_MAX: usize = 256;
 /// Pause of the gathering thread between two steps of its work.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Pauses so that a load thread can run, because the gathering thread and the load threads may share a single core. The
-/// gathering thread calls this function between the steps of storing an interval. A step usually takes a fraction of a
-/// millisecond, so gathering delays operations by at most the length of a step. The log of operations is written
-/// without pauses, because there is always more to write.
+/// Pauses so that a load thread can run, because both may share a single core. The gathering thread calls this function
+/// between the steps of storing an interval. Each step takes a fraction of a millisecond, which limits the delay of
+/// operations. The log of operations is written without pauses, because there is always more to write.
 pub fn give_way() {
     std::thread::sleep(PAUSE);
 }
@@ -150,8 +149,8 @@ fn carry_out(
     work: &(impl Fn(Share, &SyncSender<Message>) -> ThreadResult + Sync),
 ) -> Result<Ending, RunError> {
     let (sender, messages) = sync_channel(MESSAGES_MAX);
-    // If the gathering itself panics, the values moved into this closure are dropped before the threads are joined. No
-    // thread then waits forever for its messages to be received.
+    // If the gathering itself panics, the values moved into this closure are dropped before the threads are joined. The
+    // load threads then notice that their messages are no longer received, and do not wait forever.
     std::thread::scope(move |scope| {
         let spawn = |thread| {
             let sender = sender.clone();
@@ -189,8 +188,8 @@ fn carry_out(
     })
 }
 
-/// Guard that ends the run if the guard still contains a value when it is dropped. The value is removed unless a thread
-/// fails.
+/// Guard that ends the run if its value is still present when the guard is dropped. The value is removed unless a
+/// thread fails.
 struct EndsIfLost<'c>(Option<(&'c Control, &'c MonotonicClock)>);
 
 impl Drop for EndsIfLost<'_> {

@@ -1,5 +1,5 @@
-//! Requests before or after a run. They consist of a single request, or of one request for each object. Runs of the
-//! usual run loop make these requests.
+//! Requests before or after a run. There is either a single request, or one request for each object. Runs of the usual
+//! run loop make these requests.
 
 use crate::control::{Control, StopReason};
 use crate::plan::{

@@ -123,7 +123,7 @@ impl Stalls {
         }
     }
 
-    /// Publishes the number of operations in flight of a thread.
+    /// Sets the number of operations in flight of a thread, for the other threads to read.
     #[inline]
     pub fn publish(&self, thread: u32, before: u64, in_flight: u64) {
         let gauge = &self.in_flight[thread as usize % GAUGES].0;

@@ -1,7 +1,7 @@
 //! Received bytes that are not yet known to be content or overhead, because their record or frame is not complete.
 
-/// Counter of received bytes. Bytes are counted once it is known whether they are content or overhead. Until then, the
-/// counter keeps these bytes back.
+/// Counter of received bytes. Bytes are counted once it is known whether they are content or overhead. Until then, they
+/// are held back.
 ///
 /// Invariant: after each [`Self::attribute`], at most `unknown_max` bytes are kept back.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +23,8 @@ impl Unattributed {
         self.bytes += bytes;
     }
 
-    /// Returns how many received bytes to count, given that `body` more bytes are known to be content. The result is at
-    /// least `body`.
+    /// Returns the number of received bytes that can now be counted, given that another `body` bytes are known to be
+    /// content. The result is at least `body`.
     #[inline]
     pub(crate) fn attribute(&mut self, body: u64) -> u64 {
         let counted = self.bytes.saturating_sub(self.unknown_max).max(body);

@@ -2,7 +2,7 @@
 //! reported.
 //!
 //! The gathering thread reads `/proc` and `/sys` once per interval. Each load thread reads its own waiting time for a
-//! core. Values that cannot be read count as zero, because the client must not report a limit on a guess.
+//! core. Values that cannot be read count as zero, because the client must not base a reported limit on a guess.
 
 use crate::cgroup::CpuQuota;
 use crate::host_counters::{Ticks, card_bytes};
@@ -53,12 +53,12 @@ pub struct HostWatch {
 
 impl HostWatch {
     /// Starts to observe this host. `in_flight_max` is the maximum number of operations in flight that the available
-    /// file descriptors allow. `nic_speed` is the speed of cards that do not tell their speed.
+    /// file descriptors allow. `nic_speed` is the speed of cards that do not report their speed.
     #[must_use]
     pub fn start(in_flight_max: u64, nic_speed: Option<DataRate>) -> Self {
         let mut sources = Sources {
             ticks: ProcFile::open("/proc/stat"),
-            // The file of this thread, because the thread may be in another network namespace than its process.
+            // The file of this thread, which may be in another network namespace than the process.
             cards: ProcFile::open("/proc/thread-self/net/dev"),
             quota: CpuQuota::of_this_process(),
         };

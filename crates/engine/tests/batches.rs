@@ -27,7 +27,7 @@ struct Seen {
     batches: Vec<Vec<String>>,
 }
 
-/// A bucket that sends the given responses to the first messages, and good responses after that.
+/// A bucket that sends the given responses to the first requests, and successful responses afterwards.
 struct Bucket {
     seen: Rc<RefCell<Seen>>,
     answers: VecDeque<Reply>,

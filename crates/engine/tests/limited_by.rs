@@ -268,7 +268,7 @@ fn uploads_that_fill_a_thread_are_limited_by_its_cpu() {
     }
 }
 
-/// A server that responds after it has received a whole body of 1 MiB.
+/// A server that responds only after it has received the whole body of 1 MiB.
 struct Put<F>(F);
 
 impl<F: FnMut(Instant, &str) -> Vec<(Instant, Reply)>> SimServer for Put<F> {

@@ -112,8 +112,8 @@ fn a_response_to_a_conditional_request_is_no_redirect() {
     assert_eq!(played(&expected, server).stats.measured.ok, 2);
 }
 
-/// A server that responds after 1 ms. If `after` is set, the server closes the connection after this further time,
-/// without an announcement in the head.
+/// A server that responds after 1 ms. If `after` is set, the server closes the connection after this additional time,
+/// without announcing this in the head.
 fn closing(after: Option<Duration>) -> impl SimServer {
     move |now: Instant, _: &str| {
         let mut replies = respond_at(now + ms(1), 10);
@@ -209,8 +209,8 @@ fn uploads_of_an_open_run_may_end_after_its_bytes_were_sent() {
     assert_eq!((tally.started, tally.ok, tally.sent_body), (5, 5, 500_000));
 }
 
-/// A listener whose queue is full until the first instant. The second instant serves to assert that attempts to connect
-/// are at least 1 ms apart.
+/// A listener whose queue is full until the first instant. The second instant is used to assert that attempts to
+/// connect are at least 1 ms apart.
 struct Full(Instant, Instant);
 
 impl SimServer for Full {

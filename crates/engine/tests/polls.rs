@@ -19,8 +19,8 @@ fn reply(status: &str, body: &str) -> Reply {
     Reply::Bytes(format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes())
 }
 
-/// Returns a simulated siad that takes `length` to upload each file. If `fails` returns true for the number of a call,
-/// this call fails with a 500.
+/// Returns a simulated siad that takes `length` to upload each file. If `fails` returns `true` for the number of a
+/// call, the response to this call is a 500.
 fn siad(length: Duration, fails: fn(u64) -> bool) -> impl FnMut(Instant, &str) -> Vec<(Instant, Reply)> {
     let mut begun: BTreeMap<String, Instant> = BTreeMap::new();
     let mut calls = 0;

@@ -1,5 +1,5 @@
-//! Tests of connections that close after the client sent a request on them: whether the connection was stale, or the server
-//! broke the request off.
+//! Tests of connections that close after the client has sent a request. Either the connection was stale, or the server
+//! broke off the request.
 
 mod support;
 
@@ -63,8 +63,8 @@ fn read_request(connection: &mut TcpStream, body: usize) -> Option<()> {
     }
 }
 
-/// Starts a server that responds to the first request on each connection, whose body has `body` bytes. It then calls `end`
-/// and closes the connection, without an announcement. Returns its URL.
+/// Starts a server that responds to the first request on each connection, whose body has `body` bytes. The server then
+/// calls `end` and closes the connection, without announcing this. Returns its URL.
 fn serve(body: usize, end: fn(&mut TcpStream) -> Option<()>) -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let url = format!("http://{}/object", listener.local_addr().unwrap());

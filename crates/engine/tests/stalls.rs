@@ -269,9 +269,9 @@ fn responses_that_wait_unread_show_as_the_clients_share() {
         let plan = Plan { load: closed(slots), stop: seconds(10), ..plan() };
         let found = measured(&plan, server, &still);
         let share = found.client_share().unwrap();
-        // In each period of 100 ms, three requests have their responses read after 10 ms each. The third request starts
-        // at 20 ms, and its response is read at 30 ms. The next request starts at 30 ms, and its response waits unread
-        // for 60 ms.
+        // In each period of 100 ms, three requests take 10 ms each until their response is read. The third request
+        // starts at 20 ms, and its response is read at 30 ms. The next request starts at 30 ms, and its response waits
+        // unread for 60 ms.
         let service = found.all.service.moments().sum as f64;
         let truth = 1.0 - found.all.ok as f64 * 10e6 / service;
         assert!((share.share - truth).abs() < 0.01 && truth > 0.5, "{share:?}, truth {truth}");

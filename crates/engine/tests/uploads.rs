@@ -97,7 +97,7 @@ fn the_end_of_the_stream_ends_an_upload_at_once() {
     assert!(summary.stats.measured.failed == 1);
 }
 
-/// With HTTP/2, too, the outcome does not depend on whether a failed send or a read notices the early success.
+/// With HTTP/2, the early success must also have the same outcome, whether a failed send or a read notices it.
 #[test]
 fn a_success_on_a_stream_before_the_whole_body_was_sent_is_an_early_response() {
     for then in [vec![], vec![Reply::Reset], vec![Reply::End]] {

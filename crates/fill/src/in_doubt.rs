@@ -13,7 +13,7 @@ pub enum Stored {
     Found {
         /// Size in bytes, if reported.
         size: Option<u64>,
-        /// `true` if the checksum matches; `None` if the target reports no comparable checksum.
+        /// `true` if the checksum matches; `None` if the target does not report a comparable checksum.
         checksum: Option<bool>,
     },
 }
@@ -43,7 +43,7 @@ pub struct OpenUpload {
 /// The next step for an object in doubt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Do nothing, because the target has the whole object. The object counts as acknowledged.
+    /// Do nothing, because the target has the whole object. The object then counts as acknowledged.
     Recovered,
     /// Send the missing parts of an open upload.
     Resume(OpenUpload),
@@ -79,8 +79,9 @@ impl Shape {
         (offset < self.size || (number == 1 && self.size == 0)).then(|| part_bytes.min(self.size - offset))
     }
 
-    /// Returns whether these sizes of parts, by part number, cover the whole object. An earlier session may then have
-    /// asked the target to complete the upload. It does so only once the target has confirmed all parts.
+    /// Returns whether these sizes of parts, by part number, cover the whole object. If so, an earlier session may have
+    /// asked the target to complete the upload. A fill makes this request only after the target has confirmed all
+    /// parts.
     #[must_use]
     pub fn is_covered_by(self, sizes: &BTreeMap<u32, u64>) -> bool {
         let mut parts = (1..).map_while(|number| Some((number, self.part_size(number)?)));

@@ -11,7 +11,8 @@ use std::time::Duration;
 const LEAST: u64 = 256;
 /// The maximum number of objects to reserve beyond those that have started.
 const MOST: u64 = 1 << 18;
-/// Minimum time over which the rate of starts is computed. Two starts in a microsecond do not show a rate.
+/// Minimum time over which the rate of starts is computed. Two starts within a microsecond do not show a meaningful
+/// rate.
 const RATE_TIME_MIN: Duration = Duration::from_millis(40);
 /// Objects that are expected to start within this time are reserved. This time is much longer than a slow sync on a
 /// busy disk.

@@ -1,4 +1,4 @@
-//! Stop rules: conditions that end a fill because continuing is pointless.
+//! Stop rules, which are conditions for ending a fill early.
 
 use measure::units::{ByteSize, DataRate, format_span, parse_span};
 use std::fmt;
@@ -25,7 +25,7 @@ pub enum StopRule {
     Bytes(ByteSize),
     /// At least this many files are acknowledged.
     Files(u64),
-    /// For longer than this time, nothing was sent to the target or received from it.
+    /// Nothing was sent to the target or received from it for longer than this time.
     Gone(Duration),
 }
 

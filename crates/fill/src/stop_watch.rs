@@ -86,7 +86,8 @@ impl StopWatch {
         Some(Stopped { rule, bandwidth: None })
     }
 
-    /// Returns the rules. A bandwidth rule has its average so far, over its window or the shorter time since the start.
+    /// Returns the rules. A bandwidth rule comes with its average so far, over its window or over the shorter time
+    /// since the start.
     pub fn so_far(&self) -> impl Iterator<Item = (StopRule, Option<DataRate>)> + '_ {
         self.rules.iter().map(|watched| {
             let so_far = watched.trailing.as_ref().and_then(Trailing::so_far);
@@ -157,8 +158,8 @@ mod tests {
         None
     }
 
-    /// The study's worst case continued for 25 days. It had a lower limit on bandwidth, but that limit never ended it,
-    /// because no progress at all did not count as too slow.
+    /// The study's worst case continued for 25 days. The test had a lower limit on bandwidth. The limit never ended the
+    /// test, because a time without any progress did not count as too slow.
     #[test]
     fn no_progress_at_all_stops_after_one_window() {
         let floor = "trailing 24h bandwidth < 50Mbit/s";

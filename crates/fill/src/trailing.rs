@@ -42,16 +42,15 @@ impl Trailing {
         }
     }
 
-    /// Returns the growth of the total and the time that it took. This time is at least the length of the window. It
-    /// exceeds the window by at most one step plus the time between two calls of [`Self::note`]. Returns `None` until a
-    /// whole window has passed.
+    /// Returns the growth of the total and the time in which it grew. This time is at least the length of the window.
+    /// The time exceeds the window by at most one step plus the time between two calls of [`Self::note`]. Returns
+    /// `None` until a whole window has passed.
     #[must_use]
     pub fn added(&self) -> Option<(u64, Duration)> {
         self.so_far().filter(|(_, time)| *time >= self.window)
     }
 
-    /// Like [`Self::added`], but also returns a result before a whole window has passed: the growth and the time since
-    /// the start.
+    /// Like [`Self::added`], but before a whole window has passed, returns the growth and the time since the start.
     #[must_use]
     pub fn so_far(&self) -> Option<(u64, Duration)> {
         let (first, last) = (self.samples.front()?, self.samples.back()?);

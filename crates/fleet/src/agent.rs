@@ -161,7 +161,7 @@ impl Agent {
         }
     }
 
-    /// Handles what happened on this machine. Events that come after the end, or do not fit the state, do nothing.
+    /// Handles an event on this machine. Ignores events after the end and events that do not fit the state.
     pub fn on_event(&mut self, event: Event) -> Vec<Action> {
         match (event, &mut self.state) {
             (Event::Prepared, State::Preparing) => {

@@ -56,8 +56,8 @@ pub struct Offset {
 }
 
 impl Offset {
-    /// Computes the offset from one probe. Returns `None` if the instants are impossible: one of the clocks went
-    /// backwards, or the agent kept the probe for longer than it was away.
+    /// Computes the offset from one probe. Returns `None` if the instants are impossible, because a clock went
+    /// backwards, or because the agent kept the probe for longer than the round trip took.
     #[must_use]
     pub fn of(probe: &Probe) -> Option<Self> {
         let away = probe.returned.0.checked_sub(probe.sent.0)?;
@@ -76,7 +76,7 @@ impl Offset {
         if other.uncertainty < self.uncertainty { other } else { self }
     }
 
-    /// The true offset differs by no more than this, however unequal the two ways of the probe were.
+    /// The true offset differs by no more than this, for any difference between the delays of the two directions.
     #[must_use]
     pub fn uncertainty(self) -> Duration {
         self.uncertainty

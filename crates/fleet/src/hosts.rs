@@ -3,13 +3,13 @@
 /// Maximum number of hosts, as for the runs that `merge` reads.
 pub const HOSTS_MAX: usize = 256;
 
-/// Why the text is no list of hosts.
+/// Reason why a text is not a list of hosts.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostsError {
     /// A name is empty.
     #[error("a host name is empty: separate names with single commas")]
     Empty,
-    /// A name would be read as something else by ssh.
+    /// ssh would interpret a name in another way.
     #[error("{0:?} is no host name: use letters, digits, and the characters . - _ : @ inside the name")]
     Name(String),
     /// A range is malformed.

@@ -7,7 +7,7 @@ use std::io::{self, BufRead, Read};
 /// Maximum length of a line without its line feed: the largest message that a NATS server accepts by default.
 pub const LINE_MAX: usize = 1024 * 1024;
 
-/// Why a line is no message.
+/// Reason why a line is not a message.
 #[derive(Debug, thiserror::Error)]
 pub enum LineError {
     /// The line is longer than [`LINE_MAX`].

@@ -17,7 +17,7 @@ const RUN_ID_MAX: usize = 64;
 #[serde(try_from = "String", into = "String")]
 pub struct RunId(String);
 
-/// The text is no name of a run.
+/// The text is not a valid name of a run.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the run id is not 1 to 64 lower-case letters, digits and hyphens")]
 pub struct BadRunId;

@@ -1,4 +1,5 @@
-//! Runs two shell commands at the ends of an emulated path, and prints the counts of both directions.
+//! Runs two shell commands at the two ends of an emulated path, and prints the packet and byte counts of both
+//! directions.
 //!
 //! ```console
 //! $ cargo run --release --example inside -p link -- 1Gbit/s,40ms 1Gbit/s 'iperf3 -s -1' 'iperf3 -c 198.18.0.2 -R'

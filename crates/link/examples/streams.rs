@@ -1,7 +1,7 @@
-//! Loads an emulated path with TCP streams from the far to the near end, and prints what arrives.
+//! Sends TCP streams over an emulated path from the far end to the near end, and prints the received bytes per second.
 //!
-//! Independent of other load testers: one thread sends from memory, and one discards inside the kernel, so that the path
-//! is the bottleneck.
+//! The example needs no load tester: one thread sends from memory, and another discards the bytes inside the kernel, so
+//! that the path is the bottleneck.
 //!
 //! ```console
 //! $ cargo run --release -p link --example streams -- 10Gbit/s,40ms 10Gbit/s,40ms 4 8 bbr
@@ -17,7 +17,7 @@ use sys::{Events, Poller, Socket, clock};
 
 /// Bytes that one call sends or discards.
 const CALL_BYTES: usize = 1 << 20;
-/// Seconds at the start that do not count for the rate and the fairness.
+/// Seconds at the start that are excluded from the rate and the fairness.
 const WARM_UP: usize = 2;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -100,7 +100,7 @@ fn send(listener: &Socket, until: Instant) -> io::Result<Duration> {
     Ok(clock::thread_cpu_time())
 }
 
-/// Opens the streams and discards what arrives. Returns the bytes per stream and second.
+/// Opens the streams and discards the received bytes. Returns the bytes of each stream in each second.
 fn receive(near: &End, to: SocketAddr, streams: usize, seconds: usize) -> io::Result<(Vec<Vec<u64>>, Duration)> {
     near.enter()?;
     let (poller, mut events) = (Poller::new()?, Events::with_capacity(1024));

@@ -1,4 +1,4 @@
-//! Errors of links, with the missing right and how to get it.
+//! Errors of links; a missing permission is reported with a way to get it.
 
 use std::io;
 
@@ -8,7 +8,7 @@ pub enum LinkError {
     /// The description of the link has a mistake.
     #[error(transparent)]
     Spec(#[from] crate::spec::SpecError),
-    /// This process may not do what the back end needs.
+    /// This process lacks a permission that the back end needs.
     #[error(transparent)]
     Right(#[from] MissingRight),
     /// The kernel does not have the congestion control.
@@ -18,10 +18,10 @@ pub enum LinkError {
     Congestion {
         /// The requested congestion control.
         name: String,
-        /// Those that the kernel has.
+        /// The congestion controls that the kernel has.
         available: String,
     },
-    /// The back end cannot reproduce a part of the description.
+    /// The part of the description that the back end cannot reproduce.
     #[error("the relay cannot reproduce {what} (packets are needed for it): remove it, or use the back end tun")]
     NeedsPackets {
         /// The part of the description.
@@ -30,14 +30,14 @@ pub enum LinkError {
     /// A system call failed.
     #[error("cannot {action}: {source}")]
     System {
-        /// What was attempted, after "cannot".
+        /// The action that failed, as it follows "cannot" in a message.
         action: &'static str,
         /// The error of the kernel.
         source: io::Error,
     },
 }
 
-/// A right that the back end `tun` needs and this process does not have.
+/// A permission that the back end `tun` needs and this process does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MissingRight {
     /// Creating network namespaces.
@@ -52,19 +52,19 @@ pub enum MissingRight {
          apparmor_restrict_unprivileged_userns): run as root, or use the back end relay, which needs no rights"
     )]
     UserNamespaces,
-    /// Opening the file of TUN devices.
+    /// Permission to open the file from which TUN devices are created.
     #[error(
         "opening /dev/net/tun is not allowed: run as root or `chmod 666 /dev/net/tun` (the default of many \
          distributions), or use the back end relay, which needs no rights"
     )]
     DeviceFile,
-    /// There is no file of TUN devices.
+    /// The file from which TUN devices are created does not exist.
     #[error(
         "there is no /dev/net/tun: run `modprobe tun`, or pass the device to the container (--device /dev/net/tun), or \
          use the back end relay, which needs no rights"
     )]
     NoDeviceFile,
-    /// Creating devices in a network namespace.
+    /// Permission to create devices in a network namespace.
     #[error(
         "creating a TUN device needs CAP_NET_ADMIN: run as root or in a container with NET_ADMIN, or use the back end \
          relay, which needs no rights"
@@ -72,7 +72,7 @@ pub enum MissingRight {
     Devices,
 }
 
-/// Returns a conversion of the kernel's errors. `action` follows "cannot".
+/// Returns a function that adds `action` to an error of the kernel. `action` follows "cannot".
 pub(crate) fn failed(action: &'static str) -> impl FnOnce(io::Error) -> LinkError {
     move |source| LinkError::System { action, source }
 }

@@ -1,16 +1,16 @@
 //! Emulated network paths between a client and a target.
 //!
-//! A [`LinkSpec`] describes both directions of a path: rate, delay, jitter, loss, reordering and queue. Three back ends make
-//! such a path:
+//! A [`LinkSpec`] describes both directions of a path: rate, delay, jitter, loss, reordering and queue. There are three
+//! back ends:
 //!
-//! * [`tun`]: an emulator in user space between two network namespaces. It needs root, or user namespaces and access to
-//!   `/dev/net/tun`.
-//! * [`tc`]: the kernel's emulator netem, where the kernel has it. This crate only builds its commands.
-//! * [`relay`]: a TCP relay that needs no rights, and reproduces only rate and delay.
+//! * [`tun`]: an emulator in user space between two network namespaces. This back end needs root, or user namespaces
+//!   and access to `/dev/net/tun`.
+//! * [`tc`]: netem, the emulator in the kernel, if the kernel contains it. This crate only builds its commands.
+//! * [`relay`]: a TCP relay, which needs no special permission, but reproduces only rate and delay.
 //!
-//! The module [`emulate`] computes what happens to each frame, on any clock and without I/O. [`packet`] reads frames and
-//! cuts segments out of them. [`probe`] measures a path before it is used, [`state`] keeps a record of each link, to clean
-//! up after a crash, and [`session`] joins all of these.
+//! The module [`emulate`] computes the fate of each frame from instants that the caller passes in, without I/O.
+//! [`packet`] parses frames and splits them into segments. [`probe`] measures a path before it is used. [`state`] keeps
+//! a record of each link, so that links can be cleaned up after a crash. [`session`] combines these modules.
 
 pub mod emulate;
 mod error;

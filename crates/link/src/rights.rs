@@ -1,33 +1,34 @@
-//! The rights that the back end tun needs, and how to get them without root.
+//! The permissions that the back end tun needs, and how to get them without root.
 
 use crate::error::{LinkError, MissingRight, failed};
 use std::{fs, io};
 use sys::namespace::become_root_of_user_namespace;
 
-/// How this process got the right to make network namespaces.
+/// The way in which this process got the permission to create network namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rights {
-    /// It had the right already, for example as root.
+    /// The process already had the permission, for example as root.
     Own,
-    /// It moved to a new user namespace. All its new network namespaces belong to this one. It keeps the network of the
-    /// host, but cannot change it.
+    /// The process moved to a new user namespace. All network namespaces that the process creates belong to this user
+    /// namespace. The process stays in the network of the host, but can no longer configure it.
     UserNamespace,
 }
 
-/// Gets the right to make network namespaces, if necessary by moving this process to a new user namespace. Call it before
-/// the process starts its first thread.
+/// Gets the permission to create network namespaces. If necessary, moves this process to a new user namespace. Call it
+/// before the process starts its first thread.
 ///
 /// # Errors
 /// Fails if the system does not allow user namespaces, or if the process has several threads.
 pub fn gain() -> Result<Rights, LinkError> {
-    // The attempt to make a namespace would need a thread, and a process with threads cannot change its user namespace.
+    // The code reads the capabilities instead of trying to create a namespace. An attempt would need a thread, and a
+    // process with threads cannot change its user namespace.
     let status = fs::read_to_string("/proc/self/status").map_err(failed("read the rights of this process"))?;
     if has_admin(&status) {
         return Ok(Rights::Own);
     }
     match become_root_of_user_namespace() {
         Ok(()) => Ok(Rights::UserNamespace),
-        // The last one means that the system's limit on user namespaces is 0 or reached.
+        // `StorageFull` means that the limit on user namespaces is 0 or reached.
         Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::StorageFull) => {
             Err(MissingRight::UserNamespaces.into())
         }
@@ -36,11 +37,11 @@ pub fn gain() -> Result<Rights, LinkError> {
     }
 }
 
-/// Numbers of the capabilities that making namespaces and devices needs (linux/capability.h).
+/// Numbers of the capabilities needed to create namespaces and devices (linux/capability.h).
 const CAP_NET_ADMIN: u32 = 12;
 const CAP_SYS_ADMIN: u32 = 21;
 
-/// Returns whether `/proc/PID/status` shows both capabilities in the effective set.
+/// Returns whether the effective set in `/proc/PID/status` contains both capabilities.
 fn has_admin(status: &str) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! A link from its start to its end: what commands and scenarios use.
+//! A link from its creation to its removal, as commands and scenarios use it.
 
 use crate::error::{LinkError, failed};
 use crate::probe::{Difference, Measured, measure, measure_relay};
@@ -8,7 +8,7 @@ use crate::state::{Cleaned, Ends, Record, Registered, Registry};
 use crate::tun::{Path, Settings};
 use std::net::SocketAddr;
 
-/// A measured and recorded link. Dropping it removes the link, its record, and the processes at its ends.
+/// A link that was measured and recorded. Dropping it removes the link, its record, and the processes at its ends.
 #[derive(Debug)]
 pub struct Session {
     carrier: Carrier,
@@ -18,7 +18,7 @@ pub struct Session {
     registered: Registered,
 }
 
-/// What carries the traffic.
+/// The back end of the link.
 #[derive(Debug)]
 enum Carrier {
     Tun(Path),
@@ -27,17 +27,19 @@ enum Carrier {
 }
 
 impl Session {
-    /// Cleans up after earlier links whose owners were killed, makes a path of the back end tun, records it and measures it.
+    /// Removes earlier links whose owners were killed. Then creates a path of the back end tun, records the path and
+    /// measures it.
     ///
     /// # Errors
-    /// Fails if the description has a mistake, a right is missing, or a system call fails. Nothing is left behind.
+    /// Fails if the description has a mistake, a permission is missing, or a system call fails. After a failure,
+    /// nothing of the link remains.
     pub fn tun(spec: &LinkSpec, settings: &Settings, registry: &Registry) -> Result<Self, LinkError> {
         let path = Path::open(spec, settings)?;
         let ends = ends_of(&path);
         Self::start(spec, Carrier::Tun(path), ends, registry)
     }
 
-    /// Does the same with a relay to `target`, which has the address `to`.
+    /// Like [`Self::tun`], but starts a relay to `target`, which has the address `to`.
     ///
     /// # Errors
     /// See [`Self::tun`]. Also fails if the relay cannot reproduce the description.
@@ -55,7 +57,8 @@ impl Session {
     fn start(spec: &LinkSpec, carrier: Carrier, ends: Ends, registry: &Registry) -> Result<Self, LinkError> {
         let cleaned = registry.clean().map_err(failed("clean up after earlier links"))?;
         let record = Record::of(spec, ends).map_err(failed("describe the link"))?;
-        // The record exists before the link is measured, so that a kill during the measurement leaves nothing behind.
+        // The record is written before the measurement, so that the link can be cleaned up even if the process is
+        // killed during the measurement.
         let registered = registry.register(&record).map_err(failed("write the record of the link"))?;
         let mut session = Self { carrier, record, cleaned, registered };
         let measured: Measured = match &session.carrier {
@@ -83,7 +86,7 @@ impl Session {
         &self.record
     }
 
-    /// Returns what was left of earlier links, and was removed.
+    /// Returns the remains of earlier links that were removed.
     #[must_use]
     pub fn cleaned(&self) -> &[Cleaned] {
         &self.cleaned
@@ -104,7 +107,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // Processes at the ends would keep the namespaces in existence.
+        // Running processes at the ends would keep the namespaces alive.
         let _ = self.record.kill_processes();
     }
 }

@@ -1,9 +1,9 @@
 //! Definitions of all metrics, and the computations behind them.
 //!
-//! Everything that Plimsoll reports about a target is built from the types in this crate. They contain the instants of
-//! an operation, the outcome of an attempt, histograms that can be merged, intervals, and the results of whole runs.
-//! The crate does no I/O and knows no protocol. Each formula can therefore be tested against a brute-force computation,
-//! and each report can be produced again from saved records.
+//! Everything that Plimsoll reports about a target is built from the types in this crate. The types contain the
+//! instants of an operation, the outcome of an attempt, histograms that can be merged, intervals, and the results of
+//! whole runs. The crate does no I/O and knows no protocol. Each formula can therefore be tested against a brute-force
+//! computation, and each report can be produced again from saved records.
 //!
 //! Data flows through the modules in this order: a [`sample`] of an operation or attempt, the [`recorder`] of a thread,
 //! [`stats`] and [`evidence`] in an [`interval`], and the [`summary`] of a whole run. The modules [`limits`] (the

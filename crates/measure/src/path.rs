@@ -1,5 +1,5 @@
-//! The emulated path between client and target: what was asked for, what was measured before the run, and what it carried
-//! during the run.
+//! The emulated path between client and target: the requested properties, the properties measured before the run, and
+//! the traffic during the run.
 
 use crate::units::DataRate;
 use crate::values::bounded;
@@ -34,7 +34,7 @@ pub struct EmulatedPath {
     pub larger_buffers: bool,
     /// Measurement before the run; `None` if it had not ended.
     pub measured: Option<MeasuredPath>,
-    /// Measured properties that differ from what was asked for by more than 5 %, as clauses.
+    /// Measured properties that differ from the requested ones by more than 5 %, as clauses.
     #[serde(deserialize_with = "bounded::list::<_, _, CLAUSES_MAX>")]
     pub differences: Vec<String>,
 }
@@ -46,11 +46,11 @@ pub struct MeasuredPath {
     pub round_trip: Duration,
     /// Rate from the target to the client. `None` if it is unlimited, or too low to be measured in a few seconds.
     pub down: Option<DataRate>,
-    /// Rate from the client to the target, as above.
+    /// Rate from the client to the target. `None` if it is unlimited, or too low to be measured in a few seconds.
     pub up: Option<DataRate>,
     /// Share of lost packets from the target to the client, in parts per million. `None` if the loss was not measured.
     pub down_lost_ppm: Option<u32>,
-    /// Share of lost packets from the client to the target, as above.
+    /// Share of lost packets from the client to the target, in parts per million. `None` if the loss was not measured.
     pub up_lost_ppm: Option<u32>,
 }
 
@@ -70,7 +70,7 @@ pub struct DirectionTraffic {
     pub bytes: u64,
     /// Packets for which the queue had no space.
     pub queue_drops: u64,
-    /// Packets that were lost as asked for.
+    /// Packets that the emulator dropped to produce the requested loss.
     pub lost: u64,
     /// Share of one core that the emulator used.
     pub busy_share: f64,
@@ -82,7 +82,7 @@ pub struct DirectionTraffic {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EmulatorHealth {
-    /// The path was as asked for.
+    /// The path was as requested.
     #[default]
     Good,
     /// Packets were late or dropped, because the emulator did not get enough CPU time.
@@ -107,7 +107,7 @@ const WIRE_PER_PAYLOAD: f64 = 1514.0 / 1448.0;
 pub struct PathLimits {
     /// Measured rate from the target to the client; `None` if there is no limit, or it was not measured.
     pub down: Option<DataRate>,
-    /// Measured rate from the client to the target, as above.
+    /// Measured rate from the client to the target; `None` if there is no limit, or it was not measured.
     pub up: Option<DataRate>,
     /// Health of the emulator during the run.
     pub emulator: EmulatorHealth,

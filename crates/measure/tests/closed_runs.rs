@@ -1,5 +1,5 @@
-//! Tests with simulated closed runs against targets that pause. They check the conclusions about whether operations
-//! waited for each other.
+//! Tests with simulated closed runs against targets that pause. The tests check the conclusions about whether
+//! operations waited for each other.
 
 use measure::limits::queueing::{Odds, Queueing, queueing_odds};
 use measure::recorder::{Pacing, Recorder};

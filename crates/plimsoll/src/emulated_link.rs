@@ -38,7 +38,7 @@ impl FromStr for LinkName {
     }
 }
 
-/// Longest wait for the owner of a link to write its counts. It does so several times per second.
+/// Maximum wait for the owner of a link to write its counts. The owner writes its counts several times per second.
 const COUNTS_MAX: Duration = Duration::from_secs(2);
 /// Time between two looks at the record.
 const LOOK: Duration = Duration::from_millis(20);

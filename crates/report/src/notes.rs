@@ -258,7 +258,7 @@ fn path(begin: &Begin) -> Option<Note> {
     }
 }
 
-/// Returns what was measured of a path before the run, as a phrase.
+/// Returns the measured properties of a path, as a phrase.
 fn measured_path(measured: &MeasuredPath) -> String {
     let rate = |rate: Option<DataRate>, direction| {
         rate.map(|rate| format!("{} {direction}", bit_rate(rate.as_bits() as f64 / 8.0)))

@@ -1,4 +1,5 @@
-//! How much of an emulated path a run used, and how its response times compare with a fair share of the rate.
+//! The share of an emulated path's rate that a run used, and a comparison of its response times with those at an equal
+//! share of the rate.
 
 use measure::Model;
 use measure::path::PathLimits;
@@ -17,7 +18,8 @@ pub struct PathUse {
     pub multiple: Option<f64>,
 }
 
-/// Returns the use of the emulated path; `None` without a path of known rate, and if nothing was measured.
+/// Returns the use of the emulated path. Returns `None` if there is no path, if its rate is unknown, or if nothing was
+/// measured.
 #[must_use]
 pub fn of(run: &SavedRun) -> Option<PathUse> {
     let (summary, limits) = (run.summary(), run.summary().path);

@@ -22,12 +22,13 @@ pub struct RunMetrics {
     pub success_share: Option<f64>,
     /// Median response time of successes.
     pub response_p50_nanos: Option<u64>,
-    /// Lower end of the range that contains the median. It equals the median if client stalls made no difference.
+    /// Lower end of the range that contains the median. The lower end equals the median if client stalls made no
+    /// difference.
     pub response_p50_low_nanos: Option<u64>,
     /// 99th percentile of the response time of successes; null if too few operations ended.
     pub response_p99_nanos: Option<u64>,
-    /// Lower end of the range that contains the 99th percentile. It equals the percentile if client stalls made no
-    /// difference.
+    /// Lower end of the range that contains the 99th percentile. The lower end equals the percentile if client stalls
+    /// made no difference.
     pub response_p99_low_nanos: Option<u64>,
     /// Objectives of the run, with their measured values.
     pub objectives: Vec<MeasuredObjective>,

@@ -303,8 +303,8 @@ fn runs_that_were_cut_off_and_caveats_are_named() {
     assert!(text.contains("new/2: it was interrupted after 2 s of 10 s") && !text.contains("base/1:"), "{text}");
     let caveats = text.contains("on both sides, client and target share one host");
     assert!(caveats, "{text}");
-    // It is a shared caveat that the client limited most runs of both sides. It is a difference that the client limited
-    // only one side.
+    // If the client limited most runs of both sides, this is a shared caveat. If the client limited only one side, this
+    // is a difference.
     let limited =
         |name: &str| ComparedRun { name: name.into(), run: common::client_limited(), windows: Windows::default() };
     let (one, other) = (vec![limited("a")], vec![limited("b")]);

@@ -16,7 +16,7 @@ use store::{EndReason, SavedRun};
 
 const START: u64 = 1_795_228_200_000;
 
-/// Returns operations on a number of slots. Their times are pseudorandom.
+/// Returns operations on a number of slots. The times of the operations are pseudorandom.
 fn ops(seed: u64, slots: u64, until: u64, slowest_ms: u64) -> Vec<Op> {
     let mut state = seed;
     let mut ops = Vec::new();

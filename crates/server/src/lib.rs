@@ -2,9 +2,9 @@
 //! purpose.
 //!
 //! * [`Server`] serves objects of any size from memory (`/blackhole/10GiB`) and files below a directory. The server
-//!   injects delays, faults and stalls. Its [`Ledger`] counts every request, so that tests can compare it with a
-//!   client's counters. The server supports only plain HTTP/1 and uses little CPU, because it must handle the highest
-//!   load that a client can generate.
+//!   injects delays, faults and stalls. The [`Ledger`] of a server counts every request, so that tests can compare it
+//!   with a client's counters. The server supports only plain HTTP/1 and uses little CPU, because it must handle the
+//!   highest load that a client can generate.
 //! * [`HyperServer`] serves the same objects and files over TLS and HTTP/2, or serves S3. The faults and the ledger are
 //!   the same too.
 //! * [`Cluster`] runs several servers, each of which owns a part of the objects.

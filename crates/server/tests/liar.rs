@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const MS: Duration = Duration::from_millis(1);
 const GET: &str = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
-/// The rows of misbehaviors that are possible on plain connections.
+/// Numbers of the misbehaviors that are possible on plain connections.
 const ROWS: [u16; 50] = [
     14, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
     44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 59, 60, 61, 62, 64, 65, 66,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::{renterd, siad};
 
-/// A condition for uploads that is not met. Its text explains what the user can do.
+/// A condition for uploads that is not met. The text of the condition explains what the user can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unmet {
     /// The daemon does not have the whole blockchain.

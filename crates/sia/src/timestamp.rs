@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use wire::date::Date;
 
-/// A UTC time in seconds since 1970. Its text has no time zone, for example `2018-02-11T16:05:02`. The study's
-/// collector wrote times in this form.
+/// A UTC time in seconds since 1970. The text of such a time has no time zone, for example `2018-02-11T16:05:02`. The
+/// study's collector wrote times in this form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UtcSecond(pub u64);
 

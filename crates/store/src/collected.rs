@@ -1,7 +1,7 @@
 //! The file of collected values, with one record per poll.
 //!
-//! The file is in a run directory or in a directory of its own. Each start of a collector appends a begin record, and
-//! each poll appends a record. So a collector can be stopped and started again with the same file.
+//! The file is in a run directory, or in a separate directory. Each start of a collector appends a begin record, and
+//! each poll appends a record. A collector can therefore be stopped and started again with the same file.
 
 use crate::error::{StoreError, StoreErrorKind};
 use crate::files::{self, create_new};
@@ -180,7 +180,7 @@ pub fn for_each_collected(dir: &Path, take: impl FnMut(CollectedRecord)) -> Resu
 /// Passes every record to `take`, like [`for_each_collected`], but reads the bytes of the file from `input`.
 ///
 /// # Errors
-/// Those of [`for_each_collected`].
+/// The errors of [`for_each_collected`].
 pub fn read_collected(input: impl io::Read, mut take: impl FnMut(CollectedRecord)) -> Result<Tail, StoreErrorKind> {
     let mut frames = FrameReader::new(input);
     let mut columns: Option<usize> = None;
@@ -235,7 +235,7 @@ fn parse(line: &[u8], columns: &mut Option<usize>) -> Result<Result<CollectedRec
 pub struct Collected {
     /// Descriptions of the sources.
     pub sources: Vec<String>,
-    /// The values. Their times are seconds since the start of the first collector.
+    /// The values. The times of the values are seconds since the start of the first collector.
     pub series: Series,
     /// Damage that a crash does not explain. Reading stopped there.
     pub damage: Option<Damage>,

@@ -32,8 +32,9 @@ pub(crate) fn lock(file: &File, path: &Path) -> Result<(), StoreError> {
     })
 }
 
-/// A file that is written under a temporary name, and renamed when it is complete. So the final path always has either
-/// its complete old or its complete new content, even after a crash. Dropping this value removes an incomplete file.
+/// A file that is written under a temporary name, and renamed when it is complete. The final path therefore always has
+/// either its complete old or its complete new content, even after a crash. Dropping this value removes an incomplete
+/// file.
 #[derive(Debug)]
 pub(crate) struct TemporaryFile {
     temporary: PathBuf,

@@ -180,7 +180,7 @@ impl<R: Read> FrameReader<R> {
         Self { input, lines: Vec::new(), frame_start: 0 }
     }
 
-    /// Reads the next frame. Errors are those of the input.
+    /// Reads the next frame. The returned errors are those of the input.
     pub(crate) fn next(&mut self) -> io::Result<Next<'_>> {
         self.frame_start = self.input.at;
         if self.input.fill_buf()?.is_empty() {

@@ -1,4 +1,4 @@
-//! Run directories. They are written during a run, and can be read at any time, even after a crash.
+//! Run directories. Run directories are written during a run, and can be read at any time, even after a crash.
 //!
 //! A short run is one append-only file of JSON lines in independent zstd frames. `zstd -dc | jq` can read the file. A
 //! `kill -9` loses at most the frame that was being written. This crate does not interpret the numbers. The crate

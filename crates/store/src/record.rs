@@ -211,7 +211,7 @@ pub struct DamagedObject {
 pub enum EndReason {
     /// The run reached its planned end.
     Completed,
-    /// The user interrupted the run. It finished the operations in flight.
+    /// The user interrupted the run. The run finished the operations in flight.
     Interrupted {
         /// The signal number.
         signal: i32,
@@ -294,7 +294,7 @@ pub enum Record {
     End(Box<End>),
 }
 
-/// The format of a file. All versions of the begin record have this field. They may differ in all others.
+/// The format of a file. All versions of the begin record have this field. Versions may differ in all other fields.
 #[derive(Deserialize)]
 pub(crate) struct Versioned {
     pub format: u64,
@@ -314,7 +314,7 @@ impl Versioned {
 /// Position of a file in the sequence of record files of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
-    /// Number of the file, from 2. The first file, with number 1, has a begin record instead.
+    /// Number of the file, from 2. The first file, with number 1, contains a begin record instead of this one.
     pub number: u32,
 }
 

@@ -11,8 +11,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Maximum number of intervals that are read. So many one-second intervals cover 23 days, and joined intervals cover
-/// years. The points of so many intervals take 350 MB of memory.
+/// Maximum number of intervals that are read. This many one-second intervals cover 23 days, and joined intervals cover
+/// years. The points of this many intervals take 350 MB of memory.
 pub const INTERVALS_MAX: u64 = 2_000_000;
 /// Maximum accepted value of a share, such as the use of a core. Larger values could make sums infinite.
 const SHARE_MAX: f64 = 1e12;
@@ -58,7 +58,7 @@ pub(crate) fn open(dir: &Path, path: &Path) -> Result<File, StoreError> {
 /// `input`.
 ///
 /// # Errors
-/// Those of [`for_each_record`].
+/// The errors of [`for_each_record`].
 pub fn read_records(input: impl Read, mut take: impl FnMut(Record)) -> Result<Tail, StoreErrorKind> {
     Progress::new(INTERVALS_MAX).read(input, &mut take)
 }

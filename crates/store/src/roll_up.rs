@@ -1,4 +1,4 @@
-//! The roll-up of a run in progress. It joins old intervals to longer intervals, and updates the snapshot.
+//! The roll-up of a run in progress. The thread joins old intervals to longer intervals, and updates the snapshot.
 //!
 //! A thread of the lowest priority rolls up the run, so that neither the load nor the intervals wait. The thread
 //! replaces files as a whole. The new content has the same sum as the old content. If the thread fails or is killed at

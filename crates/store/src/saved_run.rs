@@ -94,7 +94,7 @@ impl SavedRun {
     /// Reads the run in `dir`.
     ///
     /// # Errors
-    /// Those of [`crate::for_each_record`].
+    /// The errors of [`crate::for_each_record`].
     pub fn read(dir: &Path) -> Result<Self, StoreError> {
         let begin = read_begin(dir)?;
         let Some(snapshot) = Snapshot::read(dir, &begin) else { return Self::read_with(dir, |_| ()) };
@@ -125,7 +125,7 @@ impl SavedRun {
     /// Reads a run from the bytes of its only file of records.
     ///
     /// # Errors
-    /// Those of [`read_records`].
+    /// The errors of [`read_records`].
     pub fn read_from(input: impl Read) -> Result<Self, StoreErrorKind> {
         let mut run = None;
         let tail = read_records(input, |record| Self::take_first(&mut run, record))?;

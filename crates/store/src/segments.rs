@@ -1,7 +1,7 @@
 //! Files of the records of a run, and the replacement of their content.
 //!
-//! The first file contains the begin record. A long run continues in further files. So shorter files can replace old
-//! files while the run is in progress.
+//! The first file contains the begin record. A long run continues in further files. Shorter files can therefore replace
+//! old files while the run is in progress.
 
 use crate::error::{StoreError, StoreErrorKind};
 use crate::files::{TemporaryFile, sync_name};

@@ -1,7 +1,7 @@
 //! The log of a study, which lists the runs with their cell, target and repeat.
 //!
 //! Each run of a study has its own directory below the directory of the study. The log is a small file of JSON lines
-//! next to these directories. After each run, the study appends a line. So a killed study can be resumed.
+//! next to these directories. After each run, the study appends a line. A killed study can therefore be resumed.
 
 use crate::error::{StoreError, StoreErrorKind};
 use crate::files;
@@ -119,7 +119,7 @@ impl StudyLog {
     /// Opens the log of a directory to continue it, and removes an incomplete last line.
     ///
     /// # Errors
-    /// Those of [`read_study`].
+    /// The errors of [`read_study`].
     pub fn resume(directory: &Path) -> Result<(Self, Vec<StudyRecord>), StoreError> {
         let path = directory.join(STUDY_FILE);
         let (records, whole) = read(&path)?;

@@ -1,7 +1,7 @@
 //! Tests that killing a session at any moment loses nothing that it has counted, and that nothing is counted twice.
 //!
 //! The session is a child process: this test program, which runs only the test `session` with a directory in its
-//! environment. It reports what it has counted through a pipe.
+//! environment. The session reports the objects that it has counted through a pipe.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -57,7 +57,8 @@ fn session() {
     let (session, path) = fill.next_session(&state).unwrap();
     fs::create_dir_all(path).unwrap();
     writer.append(&Record::SessionStarted { session, unix_ms: 0 }).unwrap();
-    // The resume decides about the objects that the last session left in doubt. The server has every second of them.
+    // When the fill resumes, it decides about the objects that the last session left in doubt. The server has every
+    // second of them.
     let (mut next, mut intended) = (state.intended_end, state.intended_end);
     let doubtful: Vec<u64> = state.in_doubt().collect();
     let (found, missing): (Vec<u64>, Vec<u64>) = doubtful.into_iter().partition(|number| number.is_multiple_of(2));
@@ -99,7 +100,7 @@ fn spawn(directory: &Path) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Runs a session until it has counted `lines` batches and a little longer, and kills it. Returns what it has counted.
+/// Runs a session until it has counted `lines` batches and a little longer, and kills it. Returns the counted objects.
 fn kill_after(directory: &Path, lines: u64, pause: Duration) -> Vec<u64> {
     let mut child = spawn(directory);
     let mut output = BufReader::new(child.stderr.take().unwrap());

@@ -25,7 +25,7 @@ pub struct ArrivalTimestamps {
 impl ArrivalTimestamps {
     /// Requests timestamps from the kernel.
     pub fn start() -> io::Result<Self> {
-        // SAFETY: the call takes no pointer.
+        // SAFETY: the call takes only numbers, so it accesses no memory.
         let socket = own(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
         let timestamps = Self { socket };
         timestamps.set(true)?;

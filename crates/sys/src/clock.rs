@@ -11,7 +11,7 @@ pub fn monotonic() -> Duration {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// Returns the wall time since 1970 (`CLOCK_REALTIME`). It jumps when the system clock is set.
+/// Returns the wall time since 1970 (`CLOCK_REALTIME`). This clock jumps when the system clock is set.
 pub fn realtime() -> Duration {
     read(libc::CLOCK_REALTIME)
 }
@@ -28,7 +28,7 @@ pub fn process_cpu_time() -> Duration {
 
 fn read(clock: libc::clockid_t) -> Duration {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` is valid for writing. The call cannot fail: these clocks exist in every supported kernel.
+    // SAFETY: `now` is valid for writing. The call cannot fail, because these clocks exist in every supported kernel.
     unsafe { libc::clock_gettime(clock, &raw mut now) };
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
@@ -38,7 +38,7 @@ fn read(clock: libc::clockid_t) -> Duration {
 pub fn set_timer_slack(slack: Duration) -> io::Result<()> {
     // Zero would restore the default.
     let nanoseconds = libc::c_ulong::try_from(slack.as_nanos()).unwrap_or(libc::c_ulong::MAX).max(1);
-    // SAFETY: this prctl takes a number.
+    // SAFETY: this prctl takes a number, so it accesses no memory.
     check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, nanoseconds) })?;
     Ok(())
 }

@@ -6,8 +6,8 @@ use std::os::fd::AsRawFd;
 
 use crate::kernel_call::{check, socklen_of};
 
-/// Makes each send of more than `bytes` bytes send several datagrams of `bytes` bytes (UDP_SEGMENT). The last one may be
-/// shorter. A send has at most 64 KiB and 64 datagrams.
+/// Makes each send of more than `bytes` bytes send several datagrams of `bytes` bytes (UDP_SEGMENT). The last datagram
+/// may be shorter. A send has at most 64 KiB and 64 datagrams.
 ///
 /// # Errors
 /// Fails with errors of the kernel, for example before Linux 4.18.

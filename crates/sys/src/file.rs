@@ -40,7 +40,7 @@ pub fn memory_file(name: &str, content: &[u8]) -> io::Result<File> {
 /// at least `bytes`.
 pub fn preallocate(file: &File, bytes: u64) -> io::Result<()> {
     let length = file_offset(bytes)?;
-    // SAFETY: the call takes no pointer.
+    // SAFETY: the call takes only numbers, so it accesses no memory.
     check(unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, length) })?;
     Ok(())
 }

@@ -18,7 +18,7 @@ pub struct Settings {
     pub queue_frames: u32,
 }
 
-/// Sets an interface up. `None` keeps its settings.
+/// Sets an interface up. `None` does not change the settings of the interface.
 ///
 /// # Errors
 /// Fails with errors of the kernel, for example if there is no such interface, or without `CAP_NET_ADMIN`.
@@ -28,7 +28,7 @@ pub fn start(name: &str, settings: Option<Settings>) -> io::Result<()> {
     message.byte(0);
     message.bytes(&0_u16.to_ne_bytes());
     message.bytes(&index(name)?.to_ne_bytes());
-    // The flags, and which of them change.
+    // The flags, and a mask of the flags that change.
     message.bytes(&(libc::IFF_UP as u32).to_ne_bytes());
     message.bytes(&(libc::IFF_UP as u32).to_ne_bytes());
     if let Some(Settings { mtu, queue_frames }) = settings {
@@ -46,7 +46,7 @@ pub fn add_address(name: &str, address: IpAddr) -> io::Result<()> {
     let mut message = Message::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL);
     message.byte(family(address));
     message.byte(all_bits(address));
-    // The address is usable at once: nobody else on this interface could have the same one.
+    // The address can be used at once, because no other host on this interface can have the same address.
     message.byte(libc::IFA_F_NODAD as u8);
     message.byte(libc::RT_SCOPE_UNIVERSE);
     message.bytes(&index(name)?.to_ne_bytes());
@@ -55,8 +55,8 @@ pub fn add_address(name: &str, address: IpAddr) -> io::Result<()> {
     message.ask_kernel()
 }
 
-/// Adds a route to one address. If `congestion` is given, TCP connections over this route use this congestion control,
-/// whatever the default of the namespace is.
+/// Adds a route to one address. If `congestion` is given, TCP connections over this route use this congestion control
+/// instead of the default of the namespace.
 ///
 /// # Errors
 /// Fails with errors of the kernel, for example `InvalidInput` if the kernel does not have the congestion control.
@@ -140,12 +140,12 @@ impl Message {
         }
     }
 
-    /// Sends the message and waits for the result. The kernel handles the message during the call, so it has answered
-    /// when the call returns.
+    /// Sends the message and waits for the result. The kernel processes the message during the call, so its response is
+    /// there when the call returns.
     fn ask_kernel(mut self) -> io::Result<()> {
         let length = self.0.len() as u32;
         self.0[..4].copy_from_slice(&length.to_ne_bytes());
-        // SAFETY: the call takes numbers.
+        // SAFETY: the call takes only numbers, so it accesses no memory.
         let opened =
             unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE) };
         let socket: OwnedFd = own(opened)?;
@@ -168,7 +168,7 @@ fn append_attribute(bytes: &mut Vec<u8>, kind: u16, value: &[u8]) {
     bytes.resize(bytes.len().next_multiple_of(4), 0);
 }
 
-/// Reads the kernel's answer to a request: an error number, which is 0 for success.
+/// Parses the kernel's response to a request: an error number, which is 0 for success.
 fn result_of(answer: &[u8]) -> io::Result<()> {
     let kind = answer.get(4..6).map(|kind| u16::from_ne_bytes([kind[0], kind[1]]));
     let code =
@@ -210,7 +210,7 @@ mod tests {
         let socket = UdpSocket::bind((NEAR, 0)).unwrap();
         socket.send_to(b"hello", (FAR, 9)).unwrap();
         let mut room = [0; 2000];
-        // The kernel sends packets of its own on a new interface.
+        // The kernel itself sends packets on a new interface.
         let found = (0..20).map_while(|_| tun.read(&mut room).ok().map(|bytes| room[..bytes].to_vec()));
         let packet = found.into_iter().find(|frame| frame.ends_with(b"hello")).expect("the datagram was not sent");
         assert_eq!(packet[HEADER_BYTES], 0x45, "no IPv4 packet after the header: {packet:?}");

@@ -5,7 +5,7 @@
 /// freed memory from returning to the system.
 ///
 /// Each separate allocation costs a system call and page faults. This is acceptable a few times per second, but not for
-/// each request. The function has no effect with allocators other than glibc's.
+/// each request. With allocators other than glibc's, the function has no effect.
 pub fn give_back_from(bytes: u32) {
     #[cfg(target_env = "gnu")]
     {
@@ -17,9 +17,9 @@ pub fn give_back_from(bytes: u32) {
     let _ = bytes;
 }
 
-/// Asks the kernel to use huge pages for a large part of memory that is not in use yet. This saves CPU time if the memory
-/// is used from end to end. Best effort: a kernel may not have huge pages, and partial pages at both ends stay as they
-/// are.
+/// Asks the kernel to use huge pages for a large part of memory that is not in use yet. This saves CPU time if the
+/// memory is used from end to end. Ignore failures: a kernel may not have huge pages, and partial pages at both ends
+/// stay ordinary pages.
 pub fn prefer_huge_pages(memory: &mut [u8]) {
     let page = usize::try_from(crate::limits::page_bytes()).unwrap_or(usize::MAX);
     let skipped = memory.as_ptr().align_offset(page);

@@ -13,7 +13,7 @@ use std::process::Command;
 
 use crate::kernel_call::check;
 
-/// A network namespace. It exists at least as long as this value.
+/// A network namespace. The namespace exists at least as long as this value.
 #[derive(Debug)]
 pub struct Network {
     fd: OwnedFd,
@@ -39,13 +39,13 @@ impl Network {
         PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.fd.as_raw_fd()))
     }
 
-    /// Moves the calling thread to a new, empty network namespace and returns the namespace. Other threads stay where
-    /// they are. Threads and processes that this thread starts are in the new namespace.
+    /// Moves the calling thread to a new, empty network namespace and returns the namespace. Other threads keep their
+    /// namespaces. Threads and processes that this thread starts are in the new namespace.
     ///
     /// # Errors
     /// Fails with `PermissionDenied` without `CAP_SYS_ADMIN` in the user namespace of the calling thread.
     pub fn unshare() -> io::Result<Self> {
-        // SAFETY: the call takes a number.
+        // SAFETY: the call takes a number, so it accesses no memory.
         check(unsafe { libc::unshare(libc::CLONE_NEWNET) })?;
         Self::current()
     }
@@ -60,29 +60,30 @@ impl Network {
         self.id
     }
 
-    /// Makes `command` run in this namespace. The kernel kills its process when the *thread* that starts it ends, so that
-    /// the process never outlives a crash. Start the command from a thread that lives long enough.
+    /// Makes `command` run in this namespace. The kernel kills the process of the command when the *thread* that starts
+    /// it ends, so that the process never outlives a crash. Start the command from a thread that lives long enough.
     pub fn host(&self, command: &mut Command) -> io::Result<()> {
         let fd = self.fd.try_clone()?;
         let prepare = move || {
             set_namespace(fd.as_raw_fd())?;
             kill_with_parent()
         };
-        // SAFETY: between fork and exec, the closure makes two system calls. It allocates no memory and takes no lock.
+        // SAFETY: between fork and exec, the closure makes two system calls. The closure allocates no memory and takes
+        // no lock.
         unsafe { command.pre_exec(prepare) };
         Ok(())
     }
 }
 
 fn set_namespace(fd: RawFd) -> io::Result<()> {
-    // SAFETY: the call takes numbers.
+    // SAFETY: the call takes only numbers, so it accesses no memory.
     check(unsafe { libc::setns(fd, libc::CLONE_NEWNET) })?;
     Ok(())
 }
 
 /// Asks the kernel to kill the calling process when the thread that started it ends.
 fn kill_with_parent() -> io::Result<()> {
-    // SAFETY: this prctl takes a number.
+    // SAFETY: this prctl takes a number, so it accesses no memory.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) })?;
     Ok(())
 }
@@ -98,7 +99,7 @@ pub fn become_root_of_user_namespace() -> io::Result<()> {
     let user = unsafe { libc::geteuid() };
     // SAFETY: as above.
     let group = unsafe { libc::getegid() };
-    // SAFETY: the call takes a number.
+    // SAFETY: the call takes a number, so it accesses no memory.
     check(unsafe { libc::unshare(libc::CLONE_NEWUSER) })?;
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
@@ -115,7 +116,7 @@ pub fn enter_user_namespace(place: &Path) -> io::Result<()> {
     if file.metadata()?.ino() == fs::metadata("/proc/self/ns/user")?.ino() {
         return Ok(());
     }
-    // SAFETY: the call takes numbers.
+    // SAFETY: the call takes only numbers, so it accesses no memory.
     check(unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWUSER) })?;
     Ok(())
 }

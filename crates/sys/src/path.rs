@@ -24,9 +24,11 @@ pub struct PathFigures {
     pub out_of_order: u32,
     /// Round-trip time as the receiving side estimates it. Zero until enough data has arrived.
     pub receive_round_trip: Duration,
-    /// Bytes that the peer may send before this side acknowledges them; 0 if the kernel does not tell (before Linux 6.2).
+    /// Bytes that the peer may send before this side acknowledges them; 0 if the kernel does not report this number
+    /// (before Linux 6.2).
     pub receive_window: u32,
-    /// Bytes that this side may send before the peer acknowledges them; 0 if the kernel does not tell (before Linux 5.4).
+    /// Bytes that this side may send before the peer acknowledges them; 0 if the kernel does not report this number
+    /// (before Linux 5.4).
     pub send_window: u32,
     /// Time for which data was waiting or in flight to the peer.
     pub busy: Duration,

@@ -104,12 +104,12 @@ pub struct Poller {
 impl Poller {
     /// Creates an empty poller.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: the call takes no pointer.
+        // SAFETY: the call takes only numbers, so it accesses no memory.
         let epoll = own(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         Ok(Self { epoll, coarse: AtomicBool::new(false) })
     }
 
-    /// Starts to watch `fd`. Its events contain `token`. When the descriptor is closed, the watch ends.
+    /// Starts to watch `fd`. The events of `fd` contain `token`. When the descriptor is closed, the watch ends.
     pub fn add(&self, fd: &impl AsRawFd, token: u64, interest: Interest) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_ADD, fd.as_raw_fd(), token, interest.flags())
     }
@@ -164,8 +164,8 @@ impl Poller {
         Ok(())
     }
 
-    /// Calls `epoll_pwait2`, which supports timeouts in nanoseconds. It is called by its number, because not every C
-    /// library has a function for it.
+    /// Calls `epoll_pwait2`, which supports timeouts in nanoseconds. The system call is made by its number, because not
+    /// every C library has a function for it.
     fn wait_fine(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<usize> {
         if self.coarse.load(Ordering::Relaxed) {
             return self.wait_coarse(events, timeout);
@@ -215,7 +215,7 @@ pub struct Waker {
 impl Waker {
     /// Creates a waker.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: the call takes no pointer.
+        // SAFETY: the call takes only numbers, so it accesses no memory.
         let event = own(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
         Ok(Self { event })
     }
@@ -263,7 +263,7 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// Creates a timer on the monotonic clock. It is not set yet.
+    /// Creates a timer on the monotonic clock. The timer is not set yet.
     pub fn new() -> io::Result<Self> {
         // SAFETY: no pointers are passed.
         let fd = own(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC) })?;

@@ -147,8 +147,8 @@ impl Drop for Process {
     }
 }
 
-/// A process that need not be a child. Even if the process ends and another process gets its number, the handle never
-/// refers to another process.
+/// A process that need not be a child. Even if the process ends and its number is reused, the handle never refers to
+/// the other process.
 #[derive(Debug)]
 pub struct Handle {
     fd: OwnedFd,
@@ -215,7 +215,8 @@ mod tests {
         assert_eq!(ended.status.code(), Some(7));
         assert!(ended.cpu > Duration::from_millis(5), "{ended:?}");
         assert!(ended.peak_memory_bytes > 100_000, "{ended:?}");
-        // Later calls return the same result. They send no signal, because the ID may belong to another process by now.
+        // Later calls return the same result. Later calls send no signal, because the ID may belong to another process
+        // by now.
         assert_eq!(process.wait(Duration::ZERO).unwrap(), Some(ended));
         assert_eq!(process.kill().unwrap(), ended);
     }
@@ -242,7 +243,7 @@ mod tests {
         io::BufRead::read_line(&mut io::BufReader::new(reader), &mut line).unwrap();
         process.kill_group().unwrap();
         let place = format!("/proc/{}/stat", line.trim());
-        // The process no longer exists, or is a zombie that its new parent has not reaped yet.
+        // The process no longer exists, or is a zombie that was not reaped yet.
         let gone =
             || std::fs::read_to_string(&place).map_or(true, |stat| stat.contains(") Z ") || stat.contains(") X "));
         let begun = std::time::Instant::now();

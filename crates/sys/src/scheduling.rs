@@ -9,8 +9,8 @@ use crate::kernel_call::check;
 const SELF: libc::pid_t = 0;
 
 /// Requests time slices of this length for the calling thread. With shorter slices, the thread gets a core sooner after
-/// a wait. Its share of the CPU time does not change. The kernel accepts lengths from 0.1 ms to 100 ms. The default is
-/// about 3 ms. Kernels before 6.12 ignore the request.
+/// a wait. The thread's share of the CPU time does not change. The kernel accepts lengths from 0.1 ms to 100 ms. The
+/// default is about 3 ms. Kernels before 6.12 ignore the request.
 ///
 /// # Errors
 /// Fails with errors of the kernel, for example if such calls are not allowed.
@@ -21,8 +21,8 @@ pub fn set_slice(slice: Duration) -> io::Result<()> {
 }
 
 /// Runs `work` with the scheduling policy `SCHED_BATCH`. If the calling thread wakes up during the work, it does not
-/// preempt a running thread. It waits until that thread sleeps or its time slice ends. Threads and processes started
-/// during the work keep this policy. Afterwards, the calling thread returns to its earlier policy.
+/// preempt a running thread. The calling thread waits until that thread sleeps or its time slice ends. Threads and
+/// processes started during the work keep this policy. Afterwards, the calling thread returns to its earlier policy.
 ///
 /// This is best effort. If the thread has an explicitly chosen policy, or if such calls are not allowed, the work runs
 /// with the current policy.
@@ -33,7 +33,7 @@ pub fn behind_others<R>(work: impl FnOnce() -> R) -> R {
     });
     let done = work();
     if let Some(usual) = usual {
-        // Changing between these two policies is always allowed. If the change failed, the thread would keep its low
+        // Changing between these two policies is always allowed. If this change fails, the thread keeps its low
         // priority, which does no harm.
         let _ = set(&usual);
     }
@@ -60,9 +60,9 @@ pub fn set_nice(nice: i32) -> io::Result<()> {
     set(&libc::sched_attr { sched_nice: nice, ..attributes })
 }
 
-/// Gives the calling thread the lowest real-time priority (`SCHED_RR`). It then runs before all threads with the usual
-/// policies. Use it only for threads that sleep often. The kernel stops a real-time thread that never sleeps for 5 % of
-/// the time.
+/// Gives the calling thread the lowest real-time priority (`SCHED_RR`). The thread then runs before all threads with
+/// the usual policies. Use it only for threads that sleep often. The kernel stops a real-time thread that never sleeps
+/// for 5 % of the time.
 ///
 /// # Errors
 /// Fails with errors of the kernel. The call needs `CAP_SYS_NICE` in the user namespace of the host.

@@ -85,7 +85,7 @@ impl Socket {
 
     fn open(address: &RawAddress, kind: Kind) -> io::Result<Self> {
         let flags = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        // SAFETY: the call takes no pointer.
+        // SAFETY: the call takes only numbers, so it accesses no memory.
         let fd = own(unsafe { libc::socket(address.family(), flags, 0) })?;
         Ok(Self { fd, kind })
     }
@@ -99,7 +99,7 @@ impl Socket {
 
     fn listen(&self, backlog: u32) -> io::Result<()> {
         let backlog = libc::c_int::try_from(backlog).unwrap_or(libc::c_int::MAX);
-        // SAFETY: the call takes no pointer.
+        // SAFETY: the call takes only numbers, so it accesses no memory.
         check(unsafe { libc::listen(self.as_raw_fd(), backlog) })?;
         Ok(())
     }
@@ -183,7 +183,7 @@ impl Socket {
 
     /// Closes the sending direction of the stream. The peer may still send.
     pub fn shutdown_write(&self) -> io::Result<()> {
-        // SAFETY: the call takes no pointer.
+        // SAFETY: the call takes only numbers, so it accesses no memory.
         check(unsafe { libc::shutdown(self.as_raw_fd(), libc::SHUT_WR) })?;
         Ok(())
     }

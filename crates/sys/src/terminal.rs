@@ -31,7 +31,7 @@ pub fn is_in_foreground(terminal: BorrowedFd<'_>) -> bool {
 }
 
 fn belongs_to_foreground(terminal: RawFd) -> bool {
-    // SAFETY: the call only reads the state of a descriptor. It fails if the descriptor is no terminal.
+    // SAFETY: the call only reads the state of a descriptor. The call fails if the descriptor is not a terminal.
     let foreground = unsafe { libc::tcgetpgrp(terminal) };
     // SAFETY: the call has no arguments and cannot fail.
     let own = unsafe { libc::getpgrp() };
@@ -104,7 +104,7 @@ fn give_back() -> bool {
 extern "C" fn give_back_and_stop(signal: libc::c_int) {
     // SAFETY: the call returns the address of this thread's error code, which is always valid.
     let error = unsafe { libc::__errno_location() };
-    // SAFETY: the address is valid. The interrupted code may need its value.
+    // SAFETY: the address is valid. The interrupted code may need the value of `errno`.
     let before = unsafe { *error };
     give_back();
     let _ = install(signal, libc::SIG_DFL);
@@ -161,7 +161,7 @@ mod tests {
         let mut written = [0; 100];
         let count = master.read(&mut written).unwrap();
         assert_eq!(&written[..count], b"farewell");
-        // The terminal is not that of this process, which therefore does not change its settings.
+        // The terminal belongs to another process, so this process does not change its settings.
         assert!(!is_in_foreground(terminal.as_fd()) && !echoes(&terminal));
     }
 

@@ -1,8 +1,8 @@
 //! TUN devices: network interfaces whose packets a program reads and writes.
 //!
-//! Each packet has a header in front of it (`virtio_net_hdr`, linux/virtio_net.h) that describes work which the sender
-//! left to the device: checksums, and cutting large frames into segments. The device accepts such frames in both
-//! directions, so a frame of 64 KiB costs one call instead of 45.
+//! Each packet is preceded by a header (`virtio_net_hdr`, linux/virtio_net.h). The header describes the work that the
+//! sender left to the device: computing checksums, and splitting large frames into segments. The device accepts such
+//! frames in both directions, so a frame of 64 KiB costs one call instead of 45.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, Read, Write};
@@ -80,9 +80,9 @@ impl AsFd for Tun {
     }
 }
 
-/// Sets which work the program takes over from senders in the namespace.
+/// Selects the work that the program does for senders in the namespace.
 fn offload(file: &File, flags: libc::c_uint) -> io::Result<()> {
-    // SAFETY: TUNSETOFFLOAD takes a number.
+    // SAFETY: TUNSETOFFLOAD takes a number, so it accesses no memory.
     check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(flags)) })?;
     Ok(())
 }

@@ -102,7 +102,7 @@ mod tests {
             let mut times = Distribution::default();
             values.iter().for_each(|value| times.record(*value));
             let mut buckets = BucketCounts::default();
-            // Adding in two steps gives the same counts.
+            // Adding the values in two steps gives the same counts.
             buckets.add(&times);
             buckets.add(&times);
             prop_assert_eq!(buckets.count(), 2 * values.len() as u64);

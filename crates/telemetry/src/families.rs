@@ -202,7 +202,7 @@ fn traffic(state: &State) -> Vec<Family> {
     ]
 }
 
-/// Returns the metrics of what happens now.
+/// Returns the metrics of the current state.
 fn now(state: &State) -> Vec<Family> {
     let totals = &state.totals;
     let stage = |stage: &Stage| {
@@ -289,7 +289,7 @@ fn study(trial: Option<&Trial>) -> Vec<Family> {
     ]
 }
 
-/// Returns the metrics of a fill. They are gauges, because the next fill of a study starts at zero.
+/// Returns the metrics of a fill. The metrics are gauges, because the next fill of a study starts at zero.
 fn fill(fill: &Fill) -> Vec<Family> {
     let Fill { phase, stored_objects, objects, stored_bytes, bytes, failed_uploads, bandwidth, spent, unpacked_bytes } =
         fill;

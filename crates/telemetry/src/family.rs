@@ -5,7 +5,7 @@ use crate::BucketCounts;
 /// Names and values of the labels of a sample.
 pub type Labels = Vec<(&'static str, String)>;
 
-/// Unit of a metric. It is the last part of the metric's name.
+/// Unit of a metric. The unit is the last part of the metric's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A number of things, a share or a state.

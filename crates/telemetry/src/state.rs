@@ -1,4 +1,4 @@
-//! The state of a command: the totals of its runs, and what it does now.
+//! The state of a command: the totals of its runs, and its current work.
 
 use crate::totals::Totals;
 use crate::{Family, families};
@@ -127,7 +127,7 @@ pub struct State {
 }
 
 impl State {
-    /// Begins a run. The totals are kept.
+    /// Begins a run. The totals do not change.
     pub fn begin_run(&mut self, run: CurrentRun) {
         self.totals.runs += 1;
         run.kinds.iter().for_each(|kind| {
@@ -149,7 +149,7 @@ impl State {
         self.client = interval.client;
     }
 
-    /// Ends the current run. Its results stay until the next run begins.
+    /// Ends the current run. The results of the run stay until the next run begins.
     pub fn end_run(&mut self) {
         self.stage = None;
         self.in_flight = 0;
@@ -163,7 +163,7 @@ impl State {
         self.fill = None;
     }
 
-    /// Returns the fill, to change it. There is a fill from the first call on.
+    /// Returns the fill, to change it. The first call creates the fill.
     pub fn fill(&mut self) -> &mut Fill {
         self.fill.get_or_insert_default()
     }

@@ -38,7 +38,7 @@ impl KindTotals {
     }
 }
 
-/// Totals of all runs of a command. They never decrease.
+/// Totals of all runs of a command. The totals never decrease.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
     /// Runs that began.

@@ -1,8 +1,8 @@
 //! Buffer for the head of a message that arrives in one or more pieces.
 //!
-//! A head that arrives in one piece is parsed in place. Otherwise, pieces are collected. They are parsed again only
-//! when the end of the head has arrived or the number of buffered bytes has doubled. The total time is therefore linear
-//! even if a peer sends single bytes, and invalid input is still rejected early.
+//! A head that arrives in one piece is parsed in place. Otherwise, pieces are collected. The pieces are parsed again
+//! only when the end of the head has arrived or the number of buffered bytes has doubled. The total time is therefore
+//! linear even if a peer sends single bytes, and invalid input is still rejected early.
 
 /// Maximum size of a head, including its closing empty line and any empty lines before it.
 pub(crate) const MAX_BYTES: usize = 64 * 1024;
@@ -52,8 +52,8 @@ impl HeadBuffer {
         self.buffered.is_empty()
     }
 
-    /// Processes a piece of input. `parse` gets all bytes that may belong to the head. It returns the length and the
-    /// head, or `None` if the head is incomplete.
+    /// Processes a piece of input. `parse` gets all bytes that may belong to the head. `parse` returns the length and
+    /// the head, or `None` if the head is incomplete.
     pub(crate) fn feed<T, E>(
         &mut self,
         input: &[u8],

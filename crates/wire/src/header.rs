@@ -24,7 +24,7 @@ pub enum HeaderError {
     TooLong,
 }
 
-/// A header's name, which is a token (RFC 9110 §5.6.2). It keeps its case, but comparisons ignore case.
+/// A header's name, which is a token (RFC 9110 §5.6.2). A name keeps its case, but comparisons ignore case.
 #[derive(Debug, Clone)]
 pub struct HeaderName(Box<str>);
 

@@ -30,7 +30,7 @@ pub fn begin() -> Begin {
     }
 }
 
-/// Shows the run in every form. A null where a number must be is one that was infinite.
+/// Formats the run in every form. A null in place of a number means that the number was infinite.
 pub fn show(run: &SavedRun) {
     let texts = [
         report::text(run, &report::Style::default()),

@@ -47,11 +47,11 @@ pub enum Bench {
     Weeks(weeks::Args),
     /// Who sets the pace of transfers over an emulated path, in runs with planted causes.
     Pace(pace::Args),
-    /// Time and memory in which a fill with a journal of millions of objects resumes.
+    /// Time and memory that a fill with a journal of millions of objects needs to resume.
     Resume(resume::Args),
-    /// Client CPU of the kernel's arrival timestamps, in runs alternately with and without them.
+    /// Client CPU that the kernel's arrival timestamps cost, in runs alternately with and without timestamps.
     Timestamps(timestamps::Args),
-    /// Results and limits that Plimsoll reports for runs with known problems.
+    /// Comparison of the results and limits that Plimsoll reports with the known problems of the runs.
     #[command(visible_alias = "verdict")]
     Causes(causes::Args),
 }

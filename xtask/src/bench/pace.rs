@@ -21,7 +21,7 @@ use tempfile::TempDir;
 const RIGHT_MIN: f64 = 0.95;
 /// Time for the start of nginx.
 const START: Duration = Duration::from_millis(300);
-/// Time limit of a run, with the measurement of the path.
+/// Time limit of a run, including the measurement of the path.
 const RUN_MAX: Duration = Duration::from_secs(60);
 /// Address of the far end.
 const FAR: &str = "198.18.0.2";

@@ -1,4 +1,4 @@
-//! `cargo xtask bench resume`: the time and memory in which a fill with a long journal resumes.
+//! `cargo xtask bench resume`: the time and memory that a fill with a long journal needs to resume.
 //!
 //! `plimsoll fill` creates the fill, and stores its first objects on `plimsoll serve --s3`. The benchmark then adds
 //! confirmations to the journal as a fill of small objects writes them: batches of 500 objects, with a sync per second.

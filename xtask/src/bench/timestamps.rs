@@ -1,4 +1,5 @@
-//! `cargo xtask bench timestamps`: client CPU of the kernel's arrival timestamps, which show how long responses wait unread.
+//! `cargo xtask bench timestamps`: the client CPU that the kernel's arrival timestamps cost. These timestamps show how
+//! long responses wait unread.
 //!
 //! The runs are made in this process, alternately with and without timestamps, because the cost is far below the noise
 //! between two processes.

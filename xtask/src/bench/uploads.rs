@@ -1,9 +1,9 @@
 //! `cargo xtask bench uploads`: client CPU of uploads, compared with warp (<https://github.com/minio/warp>).
 //!
-//! The server is `plimsoll serve --s3` on core 0. It acknowledges every object and then drops it, so it never fills up.
-//! The clients run one after the other on core 1, in random order in each round. Each run gets a server of its own. The
-//! cost is the client's CPU time as measured by the kernel, divided by the objects or bytes in the server's ledger. No
-//! number comes from a client.
+//! The server is `plimsoll serve --s3` on core 0. The server acknowledges every object and then drops it, so it never
+//! fills up. The clients run one after the other on core 1, in random order in each round. Each run has its own server.
+//! The cost is the client's CPU time as measured by the kernel, divided by the objects or bytes in the server's ledger.
+//! No number comes from a client.
 
 use crate::console;
 use crate::embedded_server::EmbeddedServer;

@@ -80,7 +80,7 @@ impl Server {
         self.running = None;
     }
 
-    /// Stops the server in an orderly way.
+    /// Stops the server gracefully.
     pub fn stop(&mut self) {
         if let Some(mut running) = self.running.take() {
             running.stop(STOP_PATIENCE);

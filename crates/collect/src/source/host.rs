@@ -15,7 +15,7 @@ const FILES: [&str; 4] = ["stat", "meminfo", "diskstats", "net/dev"];
 const TICKS_MIN: u64 = 4;
 /// Maximum number of network cards that get columns.
 const CARDS_MAX: usize = 16;
-/// Command that prints the same sections on a remote host. The command changes nothing there.
+/// Command that prints the same sections on a remote host. The command does not change the remote host.
 const COMMAND: &str =
     "for f in stat meminfo diskstats net/dev; do echo \"@@ $f\"; cat /proc/$f; done; echo \"@@ df\"; df -Pk /";
 

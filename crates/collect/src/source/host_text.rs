@@ -3,7 +3,7 @@
 
 /// Start of the line that names a section.
 pub(super) const MARK: &str = "@@ ";
-/// Size of a sector in `/proc/diskstats`. It is the same for all disks.
+/// Size of a sector in `/proc/diskstats`. The kernel uses the same size for all disks.
 const SECTOR_BYTES: u64 = 512;
 
 /// Returns the text of a section, or an empty text if there is none.
@@ -15,7 +15,7 @@ pub(super) fn section<'t>(text: &'t str, name: &str) -> &'t str {
         let (title, body) = after.split_once('\n').unwrap_or((after, ""));
         if begins_line && title == name {
             let end = body.find(&format!("\n{MARK}")).map_or(body.len(), |end| end + 1);
-            // An empty section is followed by the next mark at once.
+            // If a section is empty, the mark of the next section follows directly.
             return if body.starts_with(MARK) { "" } else { &body[..end] };
         }
         rest = after;
@@ -30,7 +30,7 @@ pub(super) fn memory_bytes(text: &str, name: &str) -> Option<u64> {
 }
 
 /// Returns the bytes read and written by all disks, from `/proc/diskstats`. Partitions and devices on top of other
-/// devices are omitted, because their bytes count for the disk.
+/// devices are omitted, because the numbers of the disk already include them.
 pub(super) fn disk_bytes(text: &str) -> Option<(u64, u64)> {
     let disk = |line: &str| {
         let fields: Vec<&str> = line.split_whitespace().collect();

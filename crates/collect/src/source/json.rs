@@ -25,7 +25,7 @@ impl fmt::Debug for JsonPath {
     }
 }
 
-/// The error of a text that is not a JSONPath.
+/// Error for a text that is not a valid JSONPath.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a JSONPath (RFC 9535); use a form such as $.wallet.confirmed or $.disks[0].free")]
 pub struct JsonPathError;
@@ -62,7 +62,7 @@ pub(super) fn values(body: &[u8], picked: &[Picked<JsonPath>]) -> Parsed {
     Ok((values, failure))
 }
 
-/// Returns the value at a path, or `None` if it is missing. The error describes what is wrong, as a predicate.
+/// Returns the value at a path, or `None` if it is missing. The error describes the mistake, as a predicate.
 fn value(document: &Value, path: &JsonPath) -> Result<Option<Number>, String> {
     let found = js_path_process(&path.query, document).map_err(|_| "cannot be evaluated".to_owned())?;
     let value = match found.as_slice() {

@@ -1,8 +1,8 @@
 //! Values in the text format of Prometheus and in OpenMetrics.
 //!
-//! The existing crates for this format are not maintained, or have a license that this project does not accept. They
-//! also build a value for every line of a response, which may have a hundred thousand lines. This parser parses only
-//! the lines of selected metrics.
+//! The existing crates for this format are not maintained, or have a license that this project does not accept. These
+//! crates also allocate a value for each line of a response, and responses can have a hundred thousand lines. This
+//! parser parses only the lines of selected metrics.
 
 use super::picked::{self, Parsed, Picked};
 use measure::series::{FailureClass, Number, PollFailure};
@@ -12,8 +12,8 @@ use std::str::FromStr;
 /// Maximum length of a selector in bytes.
 const SELECTOR_BYTES_MAX: usize = 1000;
 
-/// A selector of series of a metric, such as `node_cpu_seconds_total{mode!="idle"}`. The values of these series are
-/// added up.
+/// A selector of series of a metric, such as `node_cpu_seconds_total{mode!="idle"}`. The values of all matching series
+/// are added up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selector {
     name: String,
@@ -29,7 +29,7 @@ struct LabelMatch {
     equal: bool,
 }
 
-/// The error of a text that is not a selector.
+/// Error for a text that is not a valid selector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a metric; use its name, or a form such as requests_total{{code=\"200\",method!=\"HEAD\"}}")]
 pub struct SelectorError;
@@ -133,7 +133,7 @@ pub(super) fn values(body: &[u8], picked: &[Picked<Vec<Selector>>]) -> Parsed {
     let mut found = vec![Found::default(); wanted.len()];
     let (mut lines, mut wrong) = (0_u64, None);
     for (line, number) in text.lines().map(str::trim).zip(1_u64..) {
-        // A name in quotes within the braces (Prometheus 3) cannot be selected.
+        // Names in quotes within the braces (Prometheus 3) are not supported in selectors.
         if line.is_empty() || line.starts_with(['#', '{']) {
             continue;
         }
@@ -168,7 +168,7 @@ fn add(rest: &str, indexes: &[usize], wanted: &[&Selector], found: &mut [Found])
     };
     let text = rest.split_whitespace().next()?;
     let Some(number) = Number::parse(text) else {
-        // A value that is infinite or not a number is valid, but cannot be added up.
+        // Infinite values and NaN are valid, but are not added up.
         return text.parse::<f64>().is_ok().then_some(());
     };
     for index in indexes.iter().filter(|index| wanted[**index].matches(&labels)) {

@@ -3,14 +3,14 @@
 use super::picked::{Parsed, Picked};
 use measure::series::{FailureClass, Number, PollFailure};
 
-/// The format of a text that begins with certain words and has a certain number of numbers, separated by whitespace.
+/// Format of a text that begins with fixed words and contains a fixed number of numbers, separated by whitespace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Numbers {
     /// The first words.
     pub begins: String,
     /// Number of numbers.
     pub count: usize,
-    /// The columns. Each picks a number by its position, counted from 0.
+    /// The columns. Each column is one of these numbers, given by its position, counted from 0.
     pub picked: Vec<Picked<usize>>,
 }
 

@@ -1,20 +1,20 @@
-//! Values that are picked from a response, and the failure if some of them are missing.
+//! Values picked from a response, and a failure if some of them are missing.
 
 use measure::series::{Column, FailureClass, Number, PollFailure};
 
-/// A column, and the place of its value in a response.
+/// A column, and the position of its value in a response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picked<P> {
     /// The column.
     pub column: Column,
-    /// The place of its value.
+    /// The position of its value in the response.
     pub pick: P,
     /// `true` if a response without this value is a failure. The columns of ready sets are optional, because a set serves
     /// several versions of a system.
     pub required: bool,
 }
 
-/// `Ok` has the values in a response, and a failure if some of them are missing. `Err` is a failure of the whole
+/// `Ok` contains the values of a response, and a failure if some values are missing. `Err` is a failure of the whole
 /// response.
 pub(super) type Parsed = Result<(Vec<Option<Number>>, Option<PollFailure>), PollFailure>;
 

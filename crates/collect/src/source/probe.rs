@@ -1,4 +1,4 @@
-//! Probes of the network path. They measure the time to open a connection, and the time of a small GET.
+//! Probes of the network path. The probes measure the time to open a connection, and the time of a small GET.
 
 use super::Reading;
 use super::http::{Endpoint, Response};

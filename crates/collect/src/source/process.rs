@@ -19,7 +19,7 @@ const COMMAND: &str = "echo \"@@ units\"; getconf CLK_TCK; getconf PAGESIZE; ech
 pub enum Select {
     /// The process with this ID.
     Id(u32),
-    /// All processes with this name. Their CPU time and memory are added up.
+    /// All processes with this name. Their CPU times and their memory are added up.
     Name(String),
 }
 
@@ -91,7 +91,7 @@ pub struct ProcessSource {
     columns: Vec<Column>,
     /// CPU time of each known process, by ID and start.
     known: HashMap<(u32, u64), u64>,
-    /// CPU time of all processes so far, in ticks.
+    /// Total CPU time of all processes so far, in ticks.
     ticks: u64,
     /// Start and ID of the process that started first, from the last poll that found processes.
     first: Option<(u64, u32)>,

@@ -25,7 +25,7 @@ pub struct SshHost {
     configuration: Option<PathBuf>,
 }
 
-/// The error of a text that is not a host.
+/// Error for a text that is not a valid host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a host; use a form such as host, user@host or ssh://user@host:2222")]
 pub struct SshHostError;
@@ -96,7 +96,7 @@ impl SshHost {
         }
         let seconds = bound.as_secs().max(1);
         ssh.args(["-o", "BatchMode=yes", "-o", &format!("ConnectTimeout={seconds}"), "-T", "--", &self.destination]);
-        // The login shell may not be a POSIX shell, but all shells treat single quotes alike.
+        // The login shell may not be a POSIX shell, but single quotes have the same meaning in all shells.
         debug_assert!(!command.contains('\''), "{command}");
         ssh.arg(format!("sh -c '{command}'"));
         ssh.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -110,14 +110,14 @@ impl fmt::Display for SshHost {
     }
 }
 
-/// Reads a pipe in a thread of its own. Reads one byte more than `max`, so that longer output is noticed.
+/// Reads a pipe in a separate thread. Reads one byte more than `max`, so that longer output is noticed.
 fn read_aside(pipe: impl Read + Send + 'static, max: u64) -> Receiver<Vec<u8>> {
     let (sender, receiver) = sync_channel(1);
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         // Output that was read before an error is still useful.
         let _ = pipe.take(max + 1).read_to_end(&mut bytes);
-        // Nobody waits for the output of a command that took too long.
+        // If the command took too long, nothing receives its output any more.
         let _ = sender.send(bytes);
     });
     receiver
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn an_unreachable_host_is_a_failure_with_its_reason() {
-        // Nothing listens on port 1. If ssh is not installed, the error contains that reason instead.
+        // Nothing listens on port 1. If ssh is not installed, the failure contains that reason.
         let host = SshHost::new("ssh://127.0.0.1:1", Some("/dev/null".into())).unwrap();
         let failure = host.output("echo a", Duration::from_secs(10)).unwrap_err();
         assert_eq!(failure.class, FailureClass::Command, "{failure:?}");

@@ -30,7 +30,7 @@ pub struct Sizes(Kind);
 enum Kind {
     /// A single size, or a uniform distribution over a range.
     One(Span),
-    /// The entries in turn. Object i has the size of the entry whose index is i modulo the number of entries.
+    /// The entries in turn. Object i has the size of entry i modulo the number of entries.
     InTurn(Vec<Span>),
     /// Random entries with probabilities proportional to their weights.
     Weighted(Vec<Weighted>),

@@ -101,7 +101,7 @@ pub struct RequestPrices {
 /// Fees of contracts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fees {
-    /// Charged once per term, or a single time if there are no terms.
+    /// Charged once per term, or only once if there are no terms.
     pub fixed: Exact,
     /// Charged for each contract of each term.
     pub per_contract: Exact,

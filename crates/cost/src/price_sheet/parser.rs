@@ -68,7 +68,7 @@ struct Parser {
     diagnostics: Vec<Diagnostic>,
 }
 
-/// The entries of a map, with what is needed for error messages about it.
+/// The entries of a map, with its position and its description for error messages.
 struct Fields<'n> {
     at: Position,
     what: &'static str,

@@ -9,7 +9,7 @@ use crate::money::{Currency, Money, Rates};
 use crate::units::{DataUnit, Months};
 
 impl PriceSheet {
-    /// Returns siad's current price estimates as a price sheet, for contracts of length `term`. The study recorded such
+    /// Returns siad's current price estimates as a price sheet for contracts of length `term`. The study recorded such
     /// estimates before each test.
     #[must_use]
     pub fn of_siad(prices: &Prices, date: Date, term: Months, rates: Rates) -> Self {

@@ -1,5 +1,5 @@
-//! The result table of the Sia study, computed for any run. It has the 11 published rows, and further rows that the
-//! study's author proposed.
+//! The result table of the Sia study, computed for any run. The table has the 11 published rows, and further rows that
+//! the study's author proposed.
 
 mod money;
 mod quantity;

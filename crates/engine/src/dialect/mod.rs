@@ -2,7 +2,7 @@
 //!
 //! A dialect converts a name, such as a CID, a key or a file, to the method, target, header fields and checks of a
 //! plan. Dialects are used before a run, and never while load is generated. S3 is not a dialect. For S3,
-//! `wire::s3::Addressing` puts buckets into URLs, and [`crate::plan::Auth`] signs each request.
+//! `wire::s3::Addressing` adds buckets to URLs, and [`crate::plan::Auth`] signs each request.
 
 mod alluxio;
 mod filestash;
@@ -53,7 +53,7 @@ pub struct Form {
     pub etag_is_name: bool,
     /// `true` if ranges may be requested.
     pub ranges: bool,
-    /// Depth of the check of a body, if the body is a CAR or a block from a gateway.
+    /// Depth to which a body is checked, if the body is a CAR or a block from a gateway.
     pub blocks: Option<Depth>,
     /// Default timeout for the head of a response and for the next byte of a body; `None` for the usual default.
     pub timeout: Option<Duration>,
@@ -103,7 +103,7 @@ pub enum BadName {
 
 /// Interface of a system.
 pub trait Dialect: std::fmt::Debug {
-    /// Returns the form of the requests for this kind of access; `None` if the system does not support them.
+    /// Returns the form of requests for this kind of access; `None` if the system does not support this access.
     fn form(&self, access: Access) -> Option<Form>;
 
     /// Returns the encoded path and query for a name. `base` is the encoded path of the system on its server, without a
@@ -127,8 +127,8 @@ pub trait Dialect: std::fmt::Debug {
         Ok(target)
     }
 
-    /// Returns the part of a target before the slash and the key, if users choose keys. Returns `None` if names are
-    /// derived from the content.
+    /// Returns the part of a target that precedes the slash and the key, if users choose keys. Returns `None` if names
+    /// are derived from the content.
     fn container(&self, access: Access, base: &str) -> Option<String>;
 
     /// Returns the query of every request, without the question mark; `None` if there is none.

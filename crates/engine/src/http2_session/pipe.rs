@@ -1,4 +1,4 @@
-//! Two buffers in memory. They replace the socket that the h2 library reads from and writes to.
+//! Two buffers in memory. The buffers replace the socket that the h2 library reads from and writes to.
 //!
 //! The library is polled by hand after bytes have been added or removed, so the pipe needs no waker. The output buffer
 //! is limited. While this buffer is full, the library's writes are pending until the real socket has accepted bytes.

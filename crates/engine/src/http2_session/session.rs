@@ -1,4 +1,4 @@
-//! The HTTP/2 session of one connection. Its input is requests, and its output is events.
+//! The HTTP/2 session of one connection. The input of a session is requests, and its output is events.
 
 use super::pipe::PipeEnd;
 use super::stream::{Key, Receiving, Sending, Stream};
@@ -133,8 +133,8 @@ impl Session {
         }
     }
 
-    /// Returns whether some of the added bytes are not processed yet, because too much output waits to be sent. No more
-    /// bytes should be added until these bytes are processed.
+    /// Returns whether some of the added bytes are not processed yet, because too much output waits to be sent. The
+    /// caller should add no more bytes until these bytes are processed.
     pub(crate) fn input_waits(&self) -> bool {
         self.connection.is_some() && self.pipe.0.borrow().has_input()
     }

@@ -16,8 +16,8 @@ use wire::response::MAX_INTERIM_HEADS;
 /// Flow-control capacity, in bytes, that one reservation for a request's body asks for.
 const RESERVED_BYTES: usize = 64 * 1024;
 
-/// Identity of a stream. It consists of the stream's place in the session's table, and the number of earlier streams in
-/// this place.
+/// Identity of a stream. A key consists of the stream's place in the session's table, and the number of earlier streams
+/// in this place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(super) place: u32,
@@ -163,7 +163,7 @@ impl Stream {
         }
     }
 
-    /// Returns the capacity for the request's body. If the capacity is 0, an event will report that it has grown.
+    /// Returns the capacity for the request's body. If the capacity is 0, an event follows when it has grown.
     pub fn capacity(&mut self) -> usize {
         let Some(sending) = &mut self.sending else { return 0 };
         let capacity = sending.stream.capacity();

@@ -44,7 +44,7 @@ pub enum Shared {
     /// All slots use one session.
     #[default]
     One,
-    /// This number of sessions, but at most one session for each slot.
+    /// This number of sessions, but at most one per slot.
     PerSlot(NonZeroU64),
 }
 

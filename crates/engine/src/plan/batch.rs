@@ -17,8 +17,8 @@ pub struct Batch {
 /// The objects of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchObjects {
-    /// The oldest existing objects that operations of the same thread have written, up to the maximum size of a batch.
-    /// If no such object exists, the operation makes another request of the mix.
+    /// The oldest existing objects that operations of this thread have written, as many as fit into a batch. If there
+    /// is no such object, the operation makes another request of the mix.
     Written {
         /// Index of the request that is made instead. This request must write an object.
         instead: usize,

@@ -1,7 +1,7 @@
 //! The plan of a run. A plan is valid by construction.
 //!
-//! All text in a plan is already parsed. No setting of a plan requires another setting to be on. The code that creates
-//! a plan must report all mistakes of the user first.
+//! All text in a plan is already parsed. The settings of a plan are independent: none of them requires another one to
+//! be on. The code that creates a plan must report all mistakes of the user first.
 
 mod auth;
 mod batch;
@@ -188,7 +188,7 @@ pub enum RedirectHosts {
     Named,
 }
 
-/// Handling of a redirect that falls under one of the [`RedirectRules`].
+/// Reaction to a redirect that violates one of the [`RedirectRules`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RedirectRule {
     /// The redirect is not followed. The cause of the failure is `redirect_denied`.
@@ -239,7 +239,7 @@ pub struct Plan {
     pub log_ops: bool,
     /// Length of the slices that a controller receives in addition to intervals; `None` for no slices.
     pub slices: Option<Duration>,
-    /// Speed of network cards that do not tell their speed; `None` if it is unknown.
+    /// Speed to assume for network cards that do not report their speed; `None` if it is unknown.
     pub nic_speed: Option<DataRate>,
     /// The responses whose arrival times the kernel records.
     pub arrival_times: ArrivalTimes,
@@ -251,7 +251,7 @@ pub enum ArrivalTimes {
     /// A sample of the responses.
     #[default]
     Sampled,
-    /// No response. Only the benchmark of the cost of these samples uses this.
+    /// No response. Only the benchmark that measures the cost of these samples sets this field.
     NotRecorded,
 }
 
@@ -299,7 +299,7 @@ impl Plan {
         self.load.in_flight_max().saturating_mul(self.mix.parallel_max())
     }
 
-    /// Returns how many operations can be in flight with the available file descriptors.
+    /// Returns the number of operations that can be in flight with the available file descriptors.
     #[must_use]
     pub fn operations_of_descriptors(&self) -> u64 {
         (self.connections.open_max as u64).saturating_mul(self.threads_used().into()) / self.mix.parallel_max().max(1)

@@ -23,8 +23,8 @@ pub enum PollCheck {
 }
 
 impl PollCheck {
-    /// Returns whether the message of a refused request shows that the server has accepted the work before. The work
-    /// may be from an earlier run, or from a request whose response was lost.
+    /// Returns whether the error message of a refused request means that the server has already accepted the work. The
+    /// work may come from an earlier run, or from a request whose response was lost.
     pub(crate) fn is_accepted_before(self, message: &[u8]) -> bool {
         match self {
             Self::SiadUpload => {

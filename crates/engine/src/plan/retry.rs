@@ -11,7 +11,7 @@ use std::time::Duration;
 ///
 /// After a transient failure, as defined by [`is_transient`], a request is retried until it succeeds or the run ends. A
 /// refused request is retried a few times, because some servers refuse requests at random, and because the host's clock
-/// may just have been set. A request with wrong credentials is not retried.
+/// may have been set a moment ago. A request with wrong credentials is not retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// Maximum pause before the first retry. The maximum doubles with each further retry.

@@ -162,7 +162,7 @@ pub enum Subject {
     Target(u64),
     /// An object with this number that the run writes in addition to the objects of the dataset.
     Fresh(u64),
-    /// No object, but the bucket or folder that contains the objects.
+    /// Not an object: the bucket or folder that contains the objects.
     Container,
 }
 
@@ -201,8 +201,8 @@ impl Area {
             }
             (Subject::Target(index), _) => self.set.read(self.number(index)?, key),
             (Subject::Fresh(number), _) => {
-                // The new object has the same size as an object of the dataset. Its name contains the dataset's seed,
-                // and differs from the names of all objects of the dataset.
+                // The new object has the same size as an object of the dataset. The name of the new object contains the
+                // dataset's seed, and differs from the names of all objects of the dataset.
                 let dataset = self.set.dataset()?;
                 let size = dataset.size(number.checked_rem(dataset.count())?)?.0;
                 key.clear();

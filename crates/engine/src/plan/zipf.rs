@@ -56,7 +56,7 @@ impl Zipf {
             let is_accepted = rank - x <= self.accepted || area >= self.area(rank + 0.5) - self.density(rank);
             is_accepted.then_some(rank as u64 - 1)
         };
-        // After 256 rejections, of which each has a probability below 0.1, the first object is as good as any other.
+        // This is practically unreachable: each of the 256 draws is rejected with a probability below 0.1.
         draws.filter_map(rank).next().unwrap_or(0)
     }
 
@@ -91,7 +91,7 @@ fn ln_1p_ratio(x: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// The counts of all ranks must fit the exact probabilities (χ² test; 3.3 σ above the mean).
+    /// The χ² statistic of the counts of all ranks must not exceed its mean by more than 3.3 standard deviations.
     #[test]
     fn ranks_follow_the_law() {
         for (objects, exponent) in [(1, 1.0), (2, 0.5), (50, 0.99), (50, 1.0), (50, 1.3), (200, 0.2), (200, 3.0)] {

@@ -83,8 +83,7 @@ impl<'p> Arrivals<'p> {
     #[inline]
     pub fn advance(&mut self) {
         self.taken += 1;
-        // With constant spacing, the position is computed from the number each time, so that rounding errors do not add
-        // up.
+        // With constant spacing, each position is computed from its number, so that rounding errors do not accumulate.
         self.area = match self.spacing {
             Spacing::Constant => self.number() as f64,
             Spacing::Poisson => self.area + self.gap(self.taken),

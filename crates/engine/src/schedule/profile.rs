@@ -165,7 +165,7 @@ impl Profile {
         for segment in &self.segments {
             let inside = area - segment.area_before;
             if inside <= segment.length * (segment.from + segment.to) / 2.0 {
-                // Solves inside = from·x + slope·x²/2 for x, in a form without cancellation of digits.
+                // Solves inside = from·x + slope·x²/2 for x, in a form that avoids loss of digits by cancellation.
                 let slope = (segment.to - segment.from) / segment.length;
                 let root = (segment.from * segment.from + 2.0 * slope * inside).max(0.0).sqrt();
                 let denominator = segment.from + root;

@@ -1,4 +1,4 @@
-//! A network on simulated time. This network drives the same run loop as a measurement, without sockets and without
+//! A network on simulated time. This network drives the run loop of real measurements, but without sockets and without
 //! waiting.
 //!
 //! A [`SimServer`] responds to each request with bytes, and chooses the instants at which these bytes become readable.

@@ -31,7 +31,7 @@ pub enum TlsConfigError {
     /// The system has no CA certificates.
     #[error("this system has no certificate authorities: name one with --cacert FILE, or install ca-certificates")]
     NoSystemRoots,
-    /// Another error of these settings.
+    /// Another error of the TLS settings.
     #[error("cannot set up TLS with these settings")]
     Unusable,
 }

@@ -58,7 +58,7 @@ pub(crate) fn detail(error: &Error) -> String {
 /// Text of the error for the certificate of an authority that a server uses. Such certificates are usually self-signed.
 const OF_AUTHORITY: &str = "CaUsedAsEndEntity";
 
-/// Returns what is wrong with a certificate. The texts of rustls contain the names and fields of its types.
+/// Returns the problem with a certificate. The texts of rustls contain the names and fields of its types.
 fn of_invalid(error: &CertificateError) -> String {
     let days = |from: &UnixTime, until: &UnixTime| until.as_secs().saturating_sub(from.as_secs()) / (24 * 3600);
     match error {

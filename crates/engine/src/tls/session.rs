@@ -1,8 +1,8 @@
-//! The TLS session of one connection. The session has no socket. It decrypts received bytes and encrypts bytes to be
-//! sent.
+//! The TLS session of one connection. The session has no socket. A session decrypts received bytes and encrypts bytes
+//! to be sent.
 //!
-//! rustls buffers at most one incomplete record, and the plaintext of the last piece. [`Session::feed`] passes on all
-//! plaintext before it returns. If the socket is empty, no plaintext waits in the session either.
+//! rustls buffers at most one incomplete record, and the plaintext of the last input. [`Session::feed`] passes on all
+//! plaintext before it returns. When the socket is empty, the session contains no plaintext.
 
 use crate::unattributed::Unattributed;
 use rustls::pki_types::ServerName;
@@ -11,8 +11,8 @@ use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
 /// Size of the largest record with its header, in bytes. RFC 5246 §6.2.3 allows 2^14 + 2048 bytes of content, which is
-/// more than RFC 8446 §5.2 allows. No more received bytes can be undecrypted, because every complete record is
-/// decrypted.
+/// more than RFC 8446 §5.2 allows. Complete records are decrypted at once, so no more received bytes than this can
+/// still be encrypted.
 pub(crate) const RECORD_BYTES_MAX: u64 = 5 + (1 << 14) + 2048;
 /// Number of bytes that are kept from the start of the server's data, to recognize a response in plain HTTP.
 const BEGIN_BYTES: usize = 5;
@@ -89,7 +89,8 @@ impl Session {
         self.unattributed.add(bytes as u64);
     }
 
-    /// Returns how many received bytes to count, given that `body` more bytes are known to be content.
+    /// Returns the number of received bytes that can now be counted, given that another `body` bytes are known to be
+    /// content.
     #[inline]
     pub(crate) fn attribute(&mut self, body: usize) -> usize {
         self.unattributed.attribute(body as u64) as usize

@@ -238,7 +238,7 @@ pub fn whole() -> Mix {
     Mix::one(RequestPlan { body: content(), ..RequestPlan::new("PUT", OpKind::Put) })
 }
 
-/// Returns the requests of a multipart upload with parts of `bytes` bytes, of which up to `parallel` are in flight.
+/// Returns the requests of a multipart upload with parts of `bytes` bytes. At most `parallel` parts are in flight.
 pub fn in_parts(bytes: u64, parallel: u32) -> Mix {
     let (bytes, parallel) = (NonZeroU64::new(bytes).unwrap(), NonZeroU32::new(parallel).unwrap());
     let plan = Multipart { part: 1, complete: 2, abort: 3, bytes, parallel };

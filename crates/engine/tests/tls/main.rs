@@ -248,7 +248,8 @@ fn every_byte_is_counted_by_both_sides() {
         );
         let connections = endpoint.seen.connections.load(Ordering::Relaxed);
         assert_eq!((stats.connections.opened, stats.connections.handshakes()), (connections, connections));
-        // A thread that starts late may find no operation left to start, so not every slot opens a connection.
+        // A thread that starts late may find that all operations have already started, so not every slot opens a
+        // connection.
         let expected = if keep_alive { 1..=slots } else { ops..=ops };
         assert!(expected.contains(&connections), "{connections} connections for {slots} slots and {ops} operations");
         let overhead = stats.traffic.overhead as f64 / ops as f64;

@@ -13,7 +13,7 @@ use crate::message::{FromAgent, Hash, PROTOCOL, Part, RunId, ToAgent};
 use std::cmp::Ordering;
 use std::time::Duration;
 
-/// The number of probes of each clock. The one with the smallest round trip counts.
+/// The number of probes of each clock. The probe with the smallest round trip is used.
 pub const PROBES: u32 = 16;
 
 /// The time between the order to start and T0, in which the order must arrive.
@@ -33,8 +33,8 @@ pub struct Settings {
     pub plan: String,
     /// Largest acceptable difference of the starts.
     pub spread_max: Duration,
-    /// An agent that owes a message and is silent for this long is lost. A running agent owes an interval per second.
-    /// An agent that prepares owes its answer, so this must be longer than any preparation.
+    /// An agent that owes a message and is silent for this long counts as lost. A running agent owes an interval per
+    /// second. An agent that prepares owes its answer, so this must be longer than any preparation.
     pub silence_max: Duration,
     /// The number of agents that may be lost after the start.
     pub tolerate_lost: usize,
@@ -155,7 +155,7 @@ impl Coordinator {
         actions
     }
 
-    /// When a member counts as silent. One that owes no message never does.
+    /// When a member counts as silent. A member that owes no message never counts as silent.
     fn silent_at(&self, member: &Member) -> Option<CoordinatorTime> {
         let since = match member.state {
             State::Ready | State::Probed | State::Done { .. } => return None,
@@ -221,7 +221,7 @@ impl Coordinator {
             State::Running { started, here } if begun => {
                 member.state = State::Done { started, here, loss: Some(loss) };
                 let over = self.living().next().is_none();
-                // An agent that is not dead, but silent or in disorder, must not go on unobserved.
+                // A lost agent that still runs must stop, because the coordinator no longer observes it.
                 let mut actions = vec![Action::Send(index, ToAgent::Abort)];
                 actions.extend(if over { self.finish() } else { Vec::new() });
                 actions
@@ -264,7 +264,7 @@ impl Member {
         Action::Send(index, ToAgent::Probe { number })
     }
 
-    /// Handles a message, or tells how the agent is lost.
+    /// Handles a message, or returns the reason why the agent counts as lost.
     fn hear(
         &mut self,
         index: usize,

@@ -40,8 +40,8 @@ pub trait CoordinatorTransport {
     /// Sends a message to an agent. Never waits for one agent while others need the coordinator.
     fn send(&mut self, agent: usize, message: &ToAgent) -> Result<(), SendError>;
 
-    /// Returns what arrived next, and from which agent. Returns `None` if nothing arrives for `wait`. The end of an
-    /// agent comes after its last message.
+    /// Returns the next message or event, and the agent from which it came. Returns `None` if nothing arrives for
+    /// `wait`. The end of an agent comes after its last message.
     fn receive(&mut self, wait: Duration) -> Option<(usize, Received<FromAgent>)>;
 }
 
@@ -50,6 +50,6 @@ pub trait AgentTransport {
     /// Sends a message to the coordinator. Waits for a limited time if the coordinator is behind.
     fn send(&mut self, message: &FromAgent) -> Result<(), SendError>;
 
-    /// Returns what arrived next, or `None` if nothing arrives for `wait`.
+    /// Returns the next message or event, or `None` if nothing arrives for `wait`.
     fn receive(&mut self, wait: Duration) -> Option<Received<ToAgent>>;
 }

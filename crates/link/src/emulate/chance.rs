@@ -2,20 +2,21 @@
 
 use measure::values::random::Random;
 
-/// A sequence of independent trials, of which a fixed share hits.
+/// A sequence of independent trials, each of which is a hit with the same probability.
 ///
-/// The gaps between hits are drawn instead of each trial. A gap is geometrically distributed: floor(ln u / ln(1 − p)) for
-/// u uniform in (0, 1). A frame without a hit therefore costs one comparison, however many segments it has.
+/// Instead of each trial, the sequence draws the gap to the next hit. Gaps are geometrically distributed: floor(ln u /
+/// ln(1 − p)) for u uniform in (0, 1). A frame without a hit therefore costs one comparison, for any number of
+/// segments.
 #[derive(Clone, Debug)]
 pub struct Chance {
     random: Random,
-    /// 1 / ln(1 − p); `None` if nothing ever hits.
+    /// 1 / ln(1 − p); `None` if p is 0, so that there are no hits.
     scale: Option<f64>,
     misses_left: u64,
 }
 
 impl Chance {
-    /// Creates the sequence that belongs to a seed. `share` is the probability of a hit, from 0 to 1.
+    /// Creates the sequence for a seed. `share` is the probability of a hit, from 0 to 1.
     pub fn new(share: f64, seed: u64) -> Self {
         let scale = (share > 0.0).then(|| 1.0 / (-share).ln_1p());
         let mut chance = Self { random: Random::new(seed), scale, misses_left: u64::MAX };
@@ -23,15 +24,15 @@ impl Chance {
         chance
     }
 
-    /// Returns how many trials miss before the next hit.
+    /// Returns the number of misses before the next hit.
     pub fn misses_left(&self) -> u64 {
         self.misses_left
     }
 
-    /// Makes `trials` trials that all miss. There must be at least as many misses left.
+    /// Skips `trials` trials, all of which are misses. There must be at least this many misses before the next hit.
     pub fn miss(&mut self, trials: u64) {
         debug_assert!(trials <= self.misses_left, "a hit was passed over");
-        // Nothing ever hits: the number stays at its maximum.
+        // Without hits, the number stays at its maximum.
         if self.scale.is_some() {
             self.misses_left = self.misses_left.saturating_sub(trials);
         }
@@ -49,7 +50,7 @@ impl Chance {
 
     fn draw(&mut self) {
         if let Some(scale) = self.scale {
-            // With p = 1, `scale` is −0 and the gap is 0. The conversion saturates.
+            // With p = 1, `scale` is −0, so the gap is 0. The conversion saturates.
             self.misses_left = (self.random.unit().ln() * scale) as u64;
         }
     }

@@ -1,4 +1,4 @@
-//! Storage for the frames on their way, in one ring of bytes.
+//! Storage for the frames that have not been delivered yet, as a ring buffer of bytes.
 
 use super::wire::Piece;
 use measure::time::Instant;
@@ -9,23 +9,23 @@ use std::ops::Range;
 /// Maximum size of a frame: an IP packet of 65,535 bytes with space for a header of the device.
 pub const FRAME_MAX: usize = 65_536 + 64;
 
-/// Maximum number of frames on their way. Small frames would otherwise need more memory for their bookkeeping than for
-/// their bytes.
+/// Maximum number of stored frames. Without this limit, many small frames would need more memory for their bookkeeping
+/// than for their bytes.
 const FRAMES_MAX: usize = 1 << 22;
 
-/// Size from which on a ring uses huge pages. A smaller one would take more memory than it needs.
+/// Minimum size of a ring that uses huge pages. In a smaller ring, huge pages would waste memory.
 const HUGE_FROM_BYTES: usize = 64 << 20;
 
 /// A frame in the ring.
 #[derive(Debug)]
 struct Stored {
     bytes: Range<usize>,
-    /// Pieces that have not been delivered yet.
+    /// Number of pieces that have not been delivered yet.
     pieces: usize,
 }
 
-/// A piece that waits for its instant. The order of the fields makes earlier pieces smaller. Pieces with the same
-/// instant keep the order in which they were stored.
+/// A piece that waits until it is due. The derived order compares `due` first, so the heap returns the earliest piece
+/// first. Pieces that are due at the same instant keep the order in which they were stored.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting {
     due: Instant,
@@ -35,10 +35,10 @@ struct Waiting {
     end: u64,
 }
 
-/// Frames in the order in which they were stored, with their pieces in the order in which they are due.
+/// Stored frames, whose pieces are delivered in the order in which they are due.
 ///
-/// Frames are read from the device into the ring and written to the other device from it, so their bytes are never
-/// copied here. The space of a frame becomes free when it and all frames stored before it have been delivered.
+/// A frame is read from one device directly into the ring, and written from the ring to the other device, so its bytes
+/// are never copied. The space of a frame is freed when this frame and all frames stored before it have been delivered.
 #[derive(Debug)]
 pub struct DelayLine {
     ring: Box<[u8]>,
@@ -48,7 +48,7 @@ pub struct DelayLine {
     waiting: BinaryHeap<Reverse<Waiting>>,
     /// Number of pieces stored since the start.
     stored: u64,
-    /// Start of the space that was returned last.
+    /// Start of the space that [`Self::space`] returned last.
     next: usize,
 }
 
@@ -58,7 +58,7 @@ impl DelayLine {
     #[must_use]
     pub fn new(bytes: usize) -> Self {
         let mut ring = vec![0; bytes.max(2 * FRAME_MAX)].into_boxed_slice();
-        // Large rings are used from end to end, so each page is a miss of the caches of addresses.
+        // A large ring is used from end to end, so with small pages each access to a new page would miss the TLB.
         if ring.len() >= HUGE_FROM_BYTES {
             sys::memory::prefer_huge_pages(&mut ring);
         }
@@ -72,7 +72,7 @@ impl DelayLine {
         Some(&mut self.ring[start..start + FRAME_MAX])
     }
 
-    /// Returns where the next frame may start.
+    /// Returns the offset at which the next frame may start.
     fn free_start(&self) -> Option<usize> {
         if self.frames.len() >= FRAMES_MAX {
             return None;
@@ -80,7 +80,7 @@ impl DelayLine {
         let (Some(oldest), Some(newest)) = (self.frames.front(), self.frames.back()) else { return Some(0) };
         let (oldest, after, wrapped) = (oldest.bytes.start, newest.bytes.end, newest.bytes.start < oldest.bytes.start);
         let fits = |start: usize, end: usize| end.saturating_sub(start) >= FRAME_MAX;
-        // The frames in use are one range of the ring, or the range wraps around and leaves the middle free.
+        // The used bytes are one range of the ring, or they wrap around, and the free bytes are in the middle.
         match wrapped {
             true => fits(after, oldest).then_some(after),
             false if fits(after, self.ring.len()) => Some(after),
@@ -88,8 +88,8 @@ impl DelayLine {
         }
     }
 
-    /// Stores the frame that was written to the start of [`Self::space`], with its pieces. Without pieces, the space is
-    /// used again.
+    /// Stores the frame that was written to the start of [`Self::space`], with its pieces. A frame without pieces is
+    /// not stored, so its space stays free.
     ///
     /// # Panics
     /// Panics if the frame is larger than the space.
@@ -113,7 +113,7 @@ impl DelayLine {
         self.waiting.peek().map(|Reverse(piece)| piece.due)
     }
 
-    /// Passes the next piece and its frame to `deliver`, if its instant is `now` or earlier. Returns whether there was
+    /// If the next piece is due at `now` or earlier, passes it and its frame to `deliver`. Returns whether there was
     /// one.
     pub fn deliver_due(&mut self, now: Instant, deliver: impl FnOnce(&[u8], Piece)) -> bool {
         if self.next_due().is_none_or(|due| due > now) {
@@ -131,7 +131,7 @@ impl DelayLine {
         true
     }
 
-    /// Returns the number of frames on their way.
+    /// Returns the number of stored frames.
     #[must_use]
     pub fn len(&self) -> usize {
         self.frames.len()

@@ -1,24 +1,25 @@
-//! What the kernel hands over at once, and the wire segments that it stands for.
+//! A frame of the kernel, and the wire segments that it represents.
 
 use std::ops::Range;
 
-/// Bytes that a segment counts in addition to its IP packet: an Ethernet header. This is what `tc` adds, so both back
-/// ends give the same rate. Preamble, checksum and the gap between packets (24 more bytes) are not counted.
+/// Bytes that each segment takes on the wire in addition to its IP packet: the Ethernet header. `tc` adds the same
+/// number, so both back ends have the same rate. The preamble, the checksum and the gap between packets (24 more bytes)
+/// are not counted.
 pub const FRAMING_BYTES: u64 = 14;
 
-/// Sizes of a frame.
+/// Sizes of a frame, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Bytes of the headers (IP and TCP or UDP) that each segment repeats.
+    /// Bytes of the IP header and the TCP or UDP header, which every segment repeats.
     pub header_bytes: u64,
     /// Bytes after the headers.
     pub payload_bytes: u64,
-    /// Bytes of payload in each segment but the last, above 0.
+    /// Payload bytes of each segment except the last one; above 0.
     pub segment_bytes: u64,
 }
 
 impl Frame {
-    /// Returns a frame that is one packet of `bytes`.
+    /// Returns a frame that consists of a single packet of `bytes` bytes.
     #[must_use]
     pub fn packet(bytes: u64) -> Self {
         Self { header_bytes: bytes, payload_bytes: 0, segment_bytes: 1 }
@@ -30,14 +31,14 @@ impl Frame {
         self.payload_bytes.div_ceil(self.segment_bytes).max(1)
     }
 
-    /// Returns the range of the payload that some segments carry.
+    /// Returns the part of the payload that belongs to these segments, as a byte range.
     #[must_use]
     pub fn payload(&self, segments: Range<u64>) -> Range<u64> {
         let at = |segment: u64| segment.saturating_mul(self.segment_bytes).min(self.payload_bytes);
         at(segments.start)..at(segments.end)
     }
 
-    /// Returns the bytes that some segments count on the wire.
+    /// Returns the number of bytes that these segments take on the wire.
     #[must_use]
     pub fn wire_bytes(&self, segments: Range<u64>) -> u64 {
         let count = segments.end - segments.start;

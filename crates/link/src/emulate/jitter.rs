@@ -4,16 +4,17 @@ use measure::time::Instant;
 use measure::values::random::mix;
 use std::time::Duration;
 
-/// Ratio of the distance between two knots to the jitter.
+/// Distance between two knots, as a multiple of the jitter.
 ///
-/// Between two knots, the deviation changes by at most twice the jitter. With a ratio of 4, the delay shrinks by at most
-/// half a second per second, so a later segment never overtakes an earlier one.
+/// From one knot to the next, the deviation changes by at most twice the jitter. At a distance of 4 jitters, the delay
+/// therefore shrinks by at most half a second per second, so no segment overtakes an earlier one.
 const KNOT_DISTANCE: u64 = 4;
 
 /// A deviation that changes slowly between −jitter and +jitter.
 ///
-/// It is uniformly distributed at regular instants (knots), and linear between them. It is a function of seed and time
-/// alone. Independent deviations per segment, as `tc` draws them, would reorder almost all segments of a fast link.
+/// The deviation is uniformly distributed at regular instants (knots), and is interpolated linearly between them. The
+/// deviation depends only on the seed and the time. If each segment had an independent deviation, as with `tc`, almost
+/// all segments of a fast link would be reordered.
 #[derive(Clone, Copy, Debug)]
 pub struct Jitter {
     nanos: u64,
@@ -21,7 +22,7 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// Creates the function that belongs to a seed.
+    /// Creates the deviation for a seed.
     pub fn new(jitter: Duration, seed: u64) -> Self {
         Self { nanos: u64::try_from(jitter.as_nanos()).unwrap_or(u64::MAX / 8), seed }
     }
@@ -38,7 +39,7 @@ impl Jitter {
         (unit * self.nanos as f64) as i64
     }
 
-    /// Returns the deviation at a knot, from −1 to 1.
+    /// Returns the deviation at a knot as a multiple of the jitter, from −1 to 1.
     fn unit(&self, knot: u64) -> f64 {
         let bits = mix(mix(self.seed) ^ knot) >> 11;
         bits as f64 / (1_u64 << 52) as f64 - 1.0

@@ -39,7 +39,7 @@ fn a_packet_arrives_after_its_serialization_and_the_delay() {
     assert_eq!(offer(&mut wire, at(9000), &packet), [Piece { segments: 0..1, due: at(50_200) }]);
 }
 
-/// A header is charged for each segment of a frame, so the payload has the same rate as with single packets.
+/// The header is added to each segment of a frame, so the payload rate is the same as with single packets.
 #[test]
 fn frames_and_packets_have_the_same_rate() {
     let (mut frames, mut packets) = (wire("1Gbit/s,0ms,queue=1GB"), wire("1Gbit/s,0ms,queue=1GB"));
@@ -114,7 +114,7 @@ fn segments_are_lost_with_their_probability() {
     }
 }
 
-/// The number of losses in each frame has the variance of independent losses, so whole frames are not lost.
+/// The variance of the number of losses per frame is that of independent losses, so losses do not hit whole frames.
 #[test]
 fn losses_are_independent() {
     let link = LinkSpec { down: "1Gbit/s,1ms,queue=1GB,loss=10%".parse().unwrap(), ..LinkSpec::default() };
@@ -184,7 +184,7 @@ fn the_same_seed_gives_the_same_losses() {
     assert_ne!(run(7), run(8));
 }
 
-/// Takes all pieces that are due, as (first byte of the frame, segments).
+/// Removes all pieces that are due, and returns them as (first byte of the frame, segments).
 fn due(line: &mut DelayLine, now: Instant) -> Vec<(u8, Piece)> {
     let mut delivered = Vec::new();
     while line.deliver_due(now, |bytes, piece| delivered.push((bytes[0], piece))) {}
@@ -213,7 +213,7 @@ fn pieces_are_delivered_in_the_order_of_their_instants() {
 }
 
 proptest! {
-    /// Compares the ring with a list of frames: no frame is changed, lost or delivered early, and the ring refuses a
+    /// Compares the ring with a list of frames: no frame is changed, lost or delivered early, and the ring rejects a
     /// frame only if it is nearly full.
     #[test]
     fn the_ring_keeps_every_frame(seed in any::<u64>()) {
@@ -232,7 +232,8 @@ proptest! {
                     line.store(bytes, &mut vec![Piece { segments: 0..1, due: Instant::from_nanos(at_nanos) }]);
                     expected.push((at_nanos, number, bytes, number as u8));
                 }
-                // The space of frames behind an undelivered frame is not free yet, so only an empty ring must have space.
+                // The space behind an undelivered frame cannot be reused yet, so only an empty ring is sure to have
+                // space.
                 None => prop_assert!(in_ring > 0),
             }
             expected.sort_unstable();

@@ -1,4 +1,4 @@
-//! The bottleneck of one direction: queue, rate, loss, delay.
+//! The bottleneck of one direction: its queue, rate, loss and delay.
 
 use super::chance::Chance;
 use super::frame::Frame;
@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::time::Duration;
 
-/// Longest serialization of a piece of more than one segment. A frame that takes longer is delivered in several pieces,
-/// because on a real link its segments arrive one after the other.
+/// Maximum serialization time of a piece, unless the piece has only one segment. A frame that takes longer is split
+/// into several pieces, because the segments arrive one after the other on a real link.
 const PIECE_MAX: Duration = Duration::from_micros(250);
 
 /// Consecutive segments of a frame that arrive together.
@@ -45,8 +45,9 @@ pub struct Tally {
 
 /// One direction of a path.
 ///
-/// The queue has no events. Its backlog follows from the instant at which the bottleneck becomes idle, so the cost of a
-/// frame depends neither on the number of its segments nor on the number of waiting frames.
+/// The queue needs no events or timers. The backlog of the queue is computed from the instant at which the bottleneck
+/// becomes idle. The cost of a frame therefore does not depend on the number of its segments, or on the number of
+/// waiting frames.
 #[derive(Clone, Debug)]
 pub struct Wire {
     rate: Option<DataRate>,
@@ -55,16 +56,16 @@ pub struct Wire {
     jitter: Jitter,
     loss: Chance,
     reorder: Chance,
-    /// Instant at which everything accepted so far has left the bottleneck.
+    /// Instant at which all accepted segments have left the bottleneck.
     idle_at: Instant,
-    /// Remainder of the serialization time below a nanosecond, in units of 1 / rate nanoseconds. Without it, each frame
-    /// would be up to 1 ns too fast.
+    /// Part of the serialization time that is shorter than a nanosecond, in units of 1 / rate nanoseconds. Without this
+    /// remainder, each frame would be up to 1 ns too fast.
     remainder: u64,
     tally: Tally,
 }
 
 impl Wire {
-    /// Creates a direction of a path. The seed determines which segments are lost or reordered, and the jitter.
+    /// Creates a direction of a path. The seed determines the jitter, and which segments are lost or reordered.
     #[must_use]
     pub fn new(link: &LinkSpec, direction: Direction, seed: u64) -> Self {
         let spec = link.direction(direction);
@@ -94,8 +95,8 @@ impl Wire {
         self.rate.map_or(0, |rate| bytes_in(rate, self.idle_at.since(now)))
     }
 
-    /// Takes a frame that arrives `now`, and appends the pieces that reach the other end to `pieces`. Instants must not
-    /// go backwards from call to call.
+    /// Handles a frame that arrives at `now`. Appends the pieces that will reach the other end to `pieces`. `now` must
+    /// not decrease from call to call.
     pub fn offer(&mut self, now: Instant, frame: &Frame, pieces: &mut Vec<Piece>) {
         let segments = frame.segments();
         let accepted = self.accepted(now, frame);
@@ -122,8 +123,8 @@ impl Wire {
         }
     }
 
-    /// Returns how many segments of a frame, from the first on, fit in the queue. An idle bottleneck accepts at least
-    /// one.
+    /// Returns how many segments of a frame fit into the queue, counted from the first segment. An idle bottleneck
+    /// accepts at least one segment.
     fn accepted(&self, now: Instant, frame: &Frame) -> u64 {
         let segments = frame.segments();
         let space = self.queue_bytes.saturating_sub(self.backlog_bytes(now));
@@ -140,7 +141,7 @@ impl Wire {
         (bytes_in(rate, PIECE_MAX) / frame.wire_bytes(0..1)).max(1)
     }
 
-    /// Lets one segment pass that is lost, or reordered, or neither.
+    /// Passes one segment, which may be lost or reordered.
     fn pass_one(&mut self, frame: &Frame, segment: u64, pieces: &mut Vec<Piece>) {
         let segments = segment..segment + 1;
         self.serialize(frame.wire_bytes(segments.clone()));
@@ -164,7 +165,7 @@ impl Wire {
         self.idle_at = self.idle_at + Duration::from_nanos((work / u128::from(rate)) as u64);
     }
 
-    /// Returns the instant at which a segment arrives that leaves the bottleneck when it becomes idle.
+    /// Returns the instant at which a segment arrives if it leaves the bottleneck at [`Self::idle_at`].
     fn arrival(&self) -> Instant {
         let deviation = self.jitter.at(self.idle_at);
         let shift = Duration::from_nanos(deviation.unsigned_abs());

@@ -10,8 +10,8 @@ pub fn sum(parts: &[&[u8]]) -> u16 {
     sum as u16
 }
 
-/// Returns the sum of the pseudo header of TCP or UDP. The kernel puts this sum into the checksum field of a packet whose
-/// checksum is to be completed later.
+/// Returns the sum of the pseudo header of TCP or UDP. For a packet whose checksum is completed later, the kernel
+/// stores this sum in the checksum field.
 pub fn pseudo_header(addresses: &[u8], protocol: u8, length: u32) -> u16 {
     sum(&[addresses, &[0, protocol], &length.to_be_bytes()])
 }

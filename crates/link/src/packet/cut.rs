@@ -1,4 +1,4 @@
-//! Headers for some segments of a frame.
+//! Headers for a part of a frame.
 
 use super::checksum;
 use super::header::{DeviceHeader, Segmented};
@@ -6,14 +6,14 @@ use crate::emulate::Frame;
 use std::ops::Range;
 use sys::tun::HEADER_BYTES;
 
-/// TCP flags that only the last segment has: FIN and PSH.
+/// TCP flags that only the last segment of a frame has: FIN and PSH.
 const LAST_ONLY: u8 = 0x01 | 0x08;
-/// TCP flag that only the first segment has: CWR.
+/// TCP flag that only the first segment of a frame has: CWR.
 const FIRST_ONLY: u8 = 0x80;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// Turns the headers of a whole frame (device, IP, TCP or UDP) into those of some of its segments.
+/// Converts the headers of a whole frame (device, IP, TCP or UDP) to the headers of a part with these segments.
 pub(super) fn adapt_headers(room: &mut [u8], device: &DeviceHeader, frame: &Frame, segments: Range<u64>) {
     let payload = frame.payload(segments.clone());
     let count = segments.end - segments.start;
@@ -46,7 +46,8 @@ pub(super) fn adapt_headers(room: &mut [u8], device: &DeviceHeader, frame: &Fram
     }
 }
 
-/// Sets length, identification and checksum of an IP header. Each segment of a frame has the next identification.
+/// Sets length, identification and checksum of an IP header. The IP identification increases by one from segment to
+/// segment.
 fn set_ip_length(ip: &mut [u8], transport_bytes: u64, first_segment: u64) {
     if ip[0] >> 4 == 6 {
         // Extension headers count as payload.

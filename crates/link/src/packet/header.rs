@@ -1,10 +1,11 @@
-//! The header in front of each packet (`struct virtio_net_hdr` in linux/virtio_net.h), in the byte order of the machine.
+//! The header that precedes each packet (`struct virtio_net_hdr` in linux/virtio_net.h), in native byte order.
 
 use sys::tun::HEADER_BYTES;
 
-/// Flag: the checksum is not complete. The receiver completes it, or trusts the packet.
+/// Flag for a packet whose checksum is not computed yet. The receiver computes the checksum, or accepts the packet
+/// without it.
 const NEEDS_CHECKSUM: u8 = 1;
-/// Types of frames with several segments. The bit for ECN may be added to the types of streams.
+/// Types of frames with several segments. The two TCP types can be combined with the bit for ECN.
 const NONE: u8 = 0;
 const STREAM_V4: u8 = 1;
 const STREAM_V6: u8 = 4;
@@ -46,7 +47,7 @@ impl DeviceHeader {
         })
     }
 
-    /// Writes the header of a part with `segments` segments and `headers` bytes of headers.
+    /// Writes the device header of a part with `segments` segments, whose packet headers take `headers` bytes.
     pub fn write_part(&self, room: &mut [u8], segments: u64, headers: u64) {
         let several = segments > 1;
         let (kind, size) = if several { (self.kind, self.segment_size) } else { (NONE, 0) };
@@ -58,7 +59,7 @@ impl DeviceHeader {
         }
     }
 
-    /// Returns the kind of a frame with several segments; `None` for a single packet and for a kind that is not known.
+    /// Returns the kind of a frame with several segments; `None` for a single packet, and for an unknown kind.
     pub fn segmented(&self, ip: &[u8]) -> Option<Segmented> {
         if self.flags & NEEDS_CHECKSUM == 0 || self.segment_size == 0 {
             return None;
@@ -76,7 +77,7 @@ impl DeviceHeader {
         self.checksum_start.into()
     }
 
-    /// Returns the payload of each segment but the last, in bytes.
+    /// Returns the payload bytes of each segment except the last one.
     pub fn segment_bytes(&self) -> u64 {
         self.segment_size.into()
     }

@@ -1,9 +1,9 @@
-//! Frames of a TUN device: their sizes, and how to cut segments out of them.
+//! Frames of a TUN device: their sizes, and how to split them into segments.
 //!
-//! The kernel hands over many TCP segments (or datagrams) of one connection as one frame: the headers of the first
-//! segment, and the payload of all. If some segments of a frame are lost or arrive later than others, the rest must be
-//! cut out of the frame. Each part gets headers as if the sender's kernel had made it (linux/tcp_offload.c,
-//! `tcp_gso_segment`).
+//! The kernel passes many TCP segments (or datagrams) of one connection as one frame, which consists of the headers of
+//! the first segment and the payload of all segments. If some segments of a frame are lost or delayed, the other
+//! segments are sent as smaller frames ("parts"). Each part gets the same headers as if the sender's kernel had created
+//! it (linux/tcp_offload.c, `tcp_gso_segment`).
 
 mod checksum;
 mod cut;
@@ -17,10 +17,11 @@ use header::{DeviceHeader, Segmented};
 use std::ops::Range;
 use sys::tun::HEADER_BYTES;
 
-/// Maximum size of the headers of a part: of the device, of IP with options, and of TCP with options.
+/// Maximum total size of the headers of a part: the device header, an IP header with options, and a TCP header with
+/// options.
 const HEADERS_MAX: usize = 160;
 
-/// A frame as it was read from the device: the header of the device, then an IP packet.
+/// A frame as read from the device: the device header, followed by an IP packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
     bytes: &'a [u8],
@@ -29,9 +30,9 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Reads the headers of a frame. `None` if the bytes are no IP packet.
+    /// Parses the headers of a frame. Returns `None` if the bytes are not an IP packet.
     ///
-    /// A frame whose headers do not fit together counts as one segment, and is never cut.
+    /// A frame with inconsistent headers counts as one segment, and is never split.
     #[must_use]
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let device = DeviceHeader::read(bytes)?;
@@ -47,8 +48,8 @@ impl<'a> Packet<'a> {
         self.frame
     }
 
-    /// Returns whether the packet is for a group of hosts. The kernel sends such packets by itself on a new interface. A
-    /// path has one host at each end, so nobody is interested in them.
+    /// Returns whether the packet is a multicast packet. The kernel sends such packets by itself on a new interface. No
+    /// host on the path needs them, because a path has only one host at each end.
     #[must_use]
     pub fn is_multicast(&self) -> bool {
         let ip = &self.bytes[HEADER_BYTES..];
@@ -58,8 +59,8 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Returns the given segments as a frame in two parts, headers and payload. The headers are written to `room`, unless
-    /// these are all segments.
+    /// Returns these segments as a frame in two pieces: its headers and its payload. For a part of the frame, new
+    /// headers are written to `room`.
     #[must_use]
     pub fn part<'b>(&self, segments: Range<u64>, room: &'b mut HeaderRoom) -> (&'b [u8], &'a [u8])
     where
@@ -78,8 +79,9 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Cuts a frame off after its first segments, in place, so that it takes less memory. `segments` is at least 1 and below
-/// their number. Returns the new size in bytes. The numbers of the remaining segments stay as they were.
+/// Truncates a frame in place after its first `segments` segments, so that it takes less memory. `segments` is at least
+/// 1, and smaller than the number of segments in the frame. Returns the new size in bytes. The remaining segments keep
+/// their numbers.
 #[must_use]
 pub fn shorten(bytes: &mut [u8], segments: u64) -> usize {
     let Some(packet) = Packet::parse(bytes).filter(|packet| segments < packet.frame.segments()) else {
@@ -91,7 +93,7 @@ pub fn shorten(bytes: &mut [u8], segments: u64) -> usize {
     headers + frame.payload(0..segments).end as usize
 }
 
-/// Space for the headers of a part of a frame.
+/// Buffer for the headers of a part of a frame.
 #[derive(Debug)]
 pub struct HeaderRoom([u8; HEADERS_MAX]);
 
@@ -101,7 +103,7 @@ impl Default for HeaderRoom {
     }
 }
 
-/// Returns the sizes of a frame of several segments. `None` if its headers do not fit together.
+/// Returns the sizes of a frame with several segments. Returns `None` if its headers are inconsistent.
 fn frame_of(ip: &[u8], device: &DeviceHeader, segmented: Segmented) -> Option<Frame> {
     let transport = match segmented {
         Segmented::Stream => usize::from(ip.get(device.transport_start() + 12)? >> 4) * 4,

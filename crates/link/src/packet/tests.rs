@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Header of the device for a frame of several segments: checksum to be completed, kind, sizes, place of the checksum.
+/// Device header of a frame with several segments: checksum not computed, kind, sizes, position of the checksum.
 fn device(kind: u8, headers: u16, segment: u16, start: u16, offset: u16) -> Vec<u8> {
     let words = [headers, segment, start, offset].into_iter().flat_map(u16::to_ne_bytes);
     [1, kind].into_iter().chain(words).collect()
@@ -108,7 +108,7 @@ fn a_part_of_datagrams_has_their_length() {
     assert_eq!(packet[HEADER_BYTES + 4..HEADER_BYTES + 6], 3_u16.to_be_bytes());
 }
 
-/// Brute force: the parts of every way to cut a frame in three have the payload of the frame.
+/// Brute force: for every way to split a frame into three parts, the parts together have the payload of the frame.
 #[test]
 fn parts_together_are_the_whole_payload() {
     let bytes = stream_v4(5300);
@@ -122,7 +122,7 @@ fn parts_together_are_the_whole_payload() {
     }
 }
 
-/// A part of a shortened frame is the same as that part of the whole frame.
+/// A part of a truncated frame is the same as that part of the whole frame.
 #[test]
 fn a_shortened_frame_has_the_same_first_segments() {
     let whole = stream_v4(5300);

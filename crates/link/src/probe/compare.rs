@@ -7,11 +7,11 @@ use measure::units::DataRate;
 use std::fmt;
 use std::time::Duration;
 
-/// Relative difference of rate and round trip from which on a path is not the described one.
+/// Minimum relative difference of the rate or the round trip at which a path differs from its description.
 const TOLERANCE: f64 = 0.05;
-/// Difference of the round trip that is always accepted: each direction may be half a millisecond late.
+/// Difference of the round trip that is always accepted, because each direction may be half a millisecond late.
 const ROUND_TRIP_TOLERANCE: Duration = Duration::from_millis(1);
-/// Probability of each tail of the number of lost datagrams that counts as a difference.
+/// A number of lost datagrams counts as a difference if the probability of its tail is below this value.
 const LOSS_TAIL: f64 = 1e-4;
 
 /// A property of a path that differs from its description.
@@ -19,7 +19,7 @@ const LOSS_TAIL: f64 = 1e-4;
 pub enum Difference {
     /// The round trip.
     RoundTrip {
-        /// The described one, with the serialization of a small segment.
+        /// The round trip of the description, plus the serialization time of a small segment.
         asked: Duration,
         /// The measured one.
         measured: Duration,
@@ -41,13 +41,13 @@ pub enum Difference {
         asked: f64,
         /// Datagrams that were sent.
         sent: u64,
-        /// Datagrams of these that were lost.
+        /// Number of the sent datagrams that were lost.
         lost: u64,
     },
 }
 
 impl fmt::Display for Difference {
-    /// Writes the difference as a clause: `rate down: asked 1Gbit/s, measured 910Mbit/s (-9.0 %)`.
+    /// Formats the difference as a clause: `rate down: asked 1Gbit/s, measured 910Mbit/s (-9.0 %)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::RoundTrip { asked, measured } => {
@@ -77,8 +77,8 @@ impl Measured {
         }
     }
 
-    /// Returns the properties that differ from the description: rate or round trip by more than 5 %, or a number of lost
-    /// datagrams that has a probability of less than 0.01 % per side.
+    /// Returns the properties that differ from the description. These are a rate or a round trip that differs by more
+    /// than 5 %, and a number of lost datagrams whose tail has a probability of less than 0.01 %.
     #[must_use]
     pub fn differences(&self, spec: &LinkSpec) -> Vec<Difference> {
         let directions = [Direction::Down, Direction::Up];

@@ -6,16 +6,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 use sys::datagram;
 
-/// Largest number of full datagrams in one call: 64 KiB.
+/// Maximum number of full datagrams in one call, which have 64 KiB.
 pub(super) const TOGETHER_MAX: u64 = 44;
-/// Time between two sends of a flow that is ahead of its pace.
+/// Pause between two sends while a flow is ahead of its pace.
 const NAP: Duration = Duration::from_micros(200);
-/// Receive buffer: enough for the time in which the receiver does not run.
+/// Size of the receive buffer, which must store all data that arrives while the receiver does not run.
 const RECEIVE_BUFFER_BYTES: i32 = 64 << 20;
-/// Longest time for which a receiver waits in all.
+/// Maximum total time for which a receiver waits.
 const FLOW_MAX: Duration = Duration::from_secs(40);
 
-/// How a flow is sent.
+/// Sizes and rate with which a flow is sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     /// Payload of each datagram.
@@ -24,20 +24,20 @@ pub(super) struct Pace {
     pub datagrams: u64,
     /// Payload per second.
     pub bytes_per_second: f64,
-    /// Datagrams that are sent by one call.
+    /// Number of datagrams that are sent by one call.
     pub together: u64,
 }
 
-/// What arrived of a flow.
+/// Result of a flow at the receiver.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Flow {
     pub sent: u64,
     pub received: u64,
-    /// Rate of the received payload between the first and the last arrival; `None` if there are not two arrivals.
+    /// Rate of the received payload between the first and the last arrival; `None` with fewer than two arrivals.
     pub bytes_per_second: Option<f64>,
 }
 
-/// Sends small datagrams, which the other socket sends back. Returns the round trips of those that came back.
+/// Sends small datagrams, which the other socket returns. Returns the round-trip times of the returned datagrams.
 pub(super) fn echo(
     near: &UdpSocket,
     far: &UdpSocket,
@@ -72,7 +72,7 @@ pub(super) fn echo(
     })
 }
 
-/// Sends a flow and receives it. The flow ends when all datagrams have arrived, or `silence` has passed without one.
+/// Sends a flow and receives it. The flow ends when all datagrams have arrived, or when none has arrived for `silence`.
 pub(super) fn flow(sender: &UdpSocket, receiver: &UdpSocket, pace: Pace, silence: Duration) -> io::Result<Flow> {
     receiver.set_read_timeout(Some(silence))?;
     datagram::set_receive_buffer(receiver, RECEIVE_BUFFER_BYTES)?;
@@ -111,7 +111,7 @@ fn receive(receiver: &UdpSocket, pace: Pace) -> (u64, Option<f64>) {
         let Ok(count) = receiver.recv(&mut room) else { break };
         let now = Instant::now();
         bytes += count as u64;
-        // The first arrival starts the interval, so its bytes do not belong to it.
+        // The measured time starts with the first arrival, so the bytes of this arrival are not counted.
         if first.is_some() {
             later_bytes += count as u64;
             last = Some(now);

@@ -1,7 +1,8 @@
-//! Measurement of a path before it is used: round trip, rate and loss, each direction on its own.
+//! Measurement of a path before it is used: the round trip, and the rate and loss of each direction.
 //!
-//! The probe of the back end tun sends datagrams, so it does not depend on the congestion control. It takes a few seconds. Results that differ
-//! from the description by more than 5 % make a run UNUSABLE ([`Measured::differences`]).
+//! For a path of the back end tun, the probe sends datagrams, so congestion control does not affect the results. The
+//! measurement takes a few seconds. Results that differ from the description by more than 5 % make a run UNUSABLE
+//! ([`Measured::differences`]).
 
 mod compare;
 mod datagrams;
@@ -24,48 +25,49 @@ use std::net::UdpSocket;
 use std::thread;
 use std::time::Duration;
 
-/// Datagrams of which the round trip is measured.
+/// Number of datagrams with which the round trip is measured.
 const ECHOES: usize = 20;
-/// Time between two of them.
+/// Time between two datagrams of the round-trip measurement.
 const ECHO_GAP: Duration = Duration::from_millis(5);
-/// Datagrams that measure the loss of a direction, if its rate allows.
+/// Number of datagrams with which the loss of a direction is measured, if its rate is high enough.
 const LOSS_DATAGRAMS: u64 = 20_000;
-/// Fewest datagrams that measure the loss.
+/// Minimum number of datagrams with which the loss is measured.
 const LOSS_DATAGRAMS_MIN: u64 = 50;
 /// Time in which these datagrams are sent.
 const LOSS_TIME: Duration = Duration::from_secs(1);
-/// Payload of these datagrams, in bytes.
+/// Payload of a datagram of the loss measurement, in bytes.
 const SMALL_BYTES: u64 = 64;
 /// Payload of a datagram that fills a segment.
 const FULL_BYTES: u64 = 1472;
-/// IP and UDP header, and the Ethernet header that a segment counts in addition.
+/// IP header, UDP header, and the Ethernet header that each segment takes on the wire.
 const HEADER_BYTES: u64 = 20 + 8 + crate::emulate::FRAMING_BYTES;
-/// Time for which a direction is filled to measure its rate.
+/// Time for which a direction is kept full to measure its rate.
 const RATE_TIME: Duration = Duration::from_millis(400);
-/// Fewest segments that measure a rate.
+/// Minimum number of segments with which a rate is measured.
 const RATE_SEGMENTS_MIN: u64 = 30;
-/// Longest time for which a direction is filled. The rate of slower directions is not measured.
+/// Maximum time for which a direction is kept full. If a direction is too slow for this limit, its rate is not
+/// measured.
 const RATE_TIME_MAX: Duration = Duration::from_secs(4);
-/// Time without a datagram after which a flow has ended, in addition to the delays.
+/// Time without a datagram after which a flow counts as ended, in addition to the delays.
 const SILENCE: Duration = Duration::from_millis(300);
 
 /// Measured properties of one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeasuredDirection {
-    /// Rate of wire bytes. `None` if the rate is unlimited, or too low to be measured in a few seconds.
+    /// Rate in wire bytes. `None` if the rate is unlimited, or too low to be measured in a few seconds.
     pub rate: Option<DataRate>,
-    /// Datagrams that were sent to measure the loss.
+    /// Number of datagrams that were sent to measure the loss.
     pub sent: u64,
-    /// Datagrams of these that did not arrive.
+    /// Number of these datagrams that did not arrive.
     pub lost: u64,
-    /// Whether the emulator had enough CPU time and memory during the probe.
+    /// State of the emulator during the probe: whether it had enough CPU time and memory.
     pub health: Health,
 }
 
 /// Measured properties of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measured {
-    /// Median of the round trips of small datagrams.
+    /// Median round-trip time of small datagrams.
     pub round_trip: Duration,
     /// From the target to the client.
     pub down: MeasuredDirection,
@@ -73,10 +75,10 @@ pub struct Measured {
     pub up: MeasuredDirection,
 }
 
-/// Measures a path of the back end tun. Other traffic on the path makes the result wrong.
+/// Measures a path of the back end tun. Other traffic on the path would falsify the result.
 ///
 /// # Errors
-/// Fails with errors of the kernel, and if no datagram comes back.
+/// Fails with errors of the kernel, or if no datagram returns.
 pub fn measure(path: &Path, spec: &LinkSpec) -> Result<Measured, LinkError> {
     let start = [Direction::Down, Direction::Up].map(|direction| path.counts(direction));
     let silence = silence(spec);
@@ -98,7 +100,7 @@ pub fn measure(path: &Path, spec: &LinkSpec) -> Result<Measured, LinkError> {
     Ok(Measured { round_trip, down, up })
 }
 
-/// Returns how long a datagram may be on its way, and more.
+/// Returns an upper bound of the time that a datagram takes.
 fn silence(spec: &LinkSpec) -> Duration {
     let jitter = spec.down.jitter + spec.up.jitter;
     let queued = [Direction::Down, Direction::Up].map(|direction| {
@@ -109,7 +111,7 @@ fn silence(spec: &LinkSpec) -> Duration {
     spec.round_trip() + jitter + queued + SILENCE
 }
 
-/// Returns a socket at one end, connected to a socket at the other.
+/// Returns a socket at one end that is connected to a socket at the other end.
 fn pair(source: &End, sink: &End) -> std::io::Result<(UdpSocket, UdpSocket)> {
     let bind = |end: &End| end.within(|| UdpSocket::bind((end.address(), 0)))?;
     let (sender, receiver) = (bind(source)?, bind(sink)?);
@@ -136,7 +138,7 @@ fn round_trip(path: &Path, silence: Duration) -> std::io::Result<Duration> {
     median.ok_or_else(|| std::io::Error::new(std::io::ErrorKind::TimedOut, "no datagram came back"))
 }
 
-/// Sends small datagrams at no more than half the rate, so that none is dropped by the queue.
+/// Sends small datagrams at no more than half the rate, so that the queue drops none.
 fn loss(path: &Path, spec: &LinkSpec, direction: Direction) -> std::io::Result<Flow> {
     let wire_bytes = (SMALL_BYTES + HEADER_BYTES) as f64;
     let rate = spec.direction(direction).rate.map_or(f64::INFINITY, |rate| rate.as_bits() as f64 / 8.0);
@@ -150,7 +152,7 @@ fn loss(path: &Path, spec: &LinkSpec, direction: Direction) -> std::io::Result<F
     datagrams::flow(&sender, &receiver, pace, silence(spec))
 }
 
-/// Fills a direction, and returns the rate of what arrives, corrected by the loss.
+/// Fills a direction, and returns the rate of the arriving data, corrected for losses.
 fn rate(path: &Path, spec: &LinkSpec, direction: Direction, loss: &Flow) -> std::io::Result<Option<DataRate>> {
     let Some(asked) = spec.direction(direction).rate.map(|rate| rate.as_bits() as f64 / 8.0) else { return Ok(None) };
     let segment = (FULL_BYTES + HEADER_BYTES) as f64;
@@ -158,7 +160,7 @@ fn rate(path: &Path, spec: &LinkSpec, direction: Direction, loss: &Flow) -> std:
     if time > RATE_TIME_MAX.as_secs_f64() || loss.received == 0 {
         return Ok(None);
     }
-    // A quarter more than the rate keeps the bottleneck busy.
+    // The offered rate is 25 % above the rate of the path, so the bottleneck never becomes idle.
     let offered = asked * 1.25;
     let pace = Pace {
         datagram_bytes: FULL_BYTES,

@@ -1,7 +1,7 @@
-//! Measurement of what a relay does on this host, with a server of its own behind it.
+//! Measurement of a relay on this host, with a separate server behind it.
 //!
-//! The real target may be remote and may not answer probes, so the relay is measured with the same description and another
-//! target on loopback.
+//! The real target may be remote and may not respond to probes. The probe therefore measures another relay, which has
+//! the same description and a target on loopback.
 
 use super::{Measured, MeasuredDirection};
 use crate::error::{LinkError, failed};
@@ -16,28 +16,28 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Round trips of which the median is taken, after one that opens the connection.
+/// Number of round trips from which the median is computed, after a first one that opens the connection.
 const ROUND_TRIPS: usize = 9;
-/// Time in which buffers fill up before a rate is measured.
+/// Time for which buffers fill up before a rate is measured.
 const WARM_UP: Duration = Duration::from_millis(300);
 /// Time in which a rate is measured.
 const RATE_TIME: Duration = Duration::from_millis(700);
 /// Lowest rate that can be measured in this time.
 const RATE_MIN: DataRate = DataRate::bits_per_second(2_000_000);
-/// Longest wait for a byte, in addition to the delays.
+/// Maximum wait for a byte, in addition to the delays.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Wire bytes per byte of payload, as the relay charges them.
+/// Wire bytes per payload byte, as the relay computes them.
 const WIRE_SHARE: f64 = 1514.0 / 1448.0;
-/// Bytes of one read or write.
+/// Number of bytes in one read or write.
 const CALL_BYTES: usize = 64 << 10;
 
-/// First byte of a connection to the server, which selects what the server does.
+/// First byte of a connection to the server, which selects the action of the server.
 const ECHO: u8 = b'e';
 const SEND: u8 = b's';
 const DISCARD: u8 = b'd';
 
-/// Measures a relay with this description. The loss is not measured, because a relay has none. Lateness is not measured
-/// either: a relay that does not get enough CPU time has a lower rate.
+/// Measures a relay with this description. The loss is not measured, because a relay loses nothing. Lateness is not
+/// measured either, because a relay without enough CPU time shows a lower rate.
 ///
 /// # Errors
 /// Fails if the relay cannot be started, or with errors of the kernel.
@@ -51,7 +51,7 @@ pub fn measure_relay(spec: &LinkSpec) -> Result<Measured, LinkError> {
     let server = thread::spawn(move || serve(&listener, &counter));
     let measured = measure(spec, relay.address(), patience, &discarded).map_err(failed("measure the relay"));
     drop(relay);
-    // The server waits for a connection. It ends after the first one that selects nothing.
+    // The server waits for a connection. A connection that ends without selecting an action ends the server.
     drop(TcpStream::connect(address));
     let _ = server.join();
     measured
@@ -97,7 +97,7 @@ fn round_trip(mut stream: TcpStream) -> io::Result<Duration> {
 
 fn rate_down(mut stream: TcpStream) -> io::Result<DataRate> {
     let mut room = vec![0; CALL_BYTES];
-    // The first byte arrives after the delays.
+    // The first byte arrives only after the delays.
     stream.read_exact(&mut room[..1])?;
     let begun = Instant::now();
     while begun.elapsed() < WARM_UP {
@@ -111,7 +111,7 @@ fn rate_down(mut stream: TcpStream) -> io::Result<DataRate> {
     Ok(wire_rate(bytes, begun.elapsed()))
 }
 
-/// Counts at the server, because the client's buffers accept bytes before the relay reads them.
+/// Measures the rate at the server, because the client's buffers accept bytes before the relay reads them.
 fn rate_up(mut stream: TcpStream, discarded: &AtomicU64) -> io::Result<DataRate> {
     let bytes = vec![0x5a; CALL_BYTES];
     let begun = Instant::now();
@@ -133,8 +133,8 @@ fn wire_rate(payload: u64, time: Duration) -> DataRate {
     DataRate::bits_per_second((payload as f64 * 8.0 * WIRE_SHARE / time.as_secs_f64()) as u64)
 }
 
-/// Handles one connection after the other, until one selects nothing. Errors end a connection, as when the client has
-/// measured enough.
+/// Handles one connection after the other, until a connection selects no action. An error ends only its connection; for
+/// example, the client closes a connection when it has measured enough.
 fn serve(listener: &TcpListener, discarded: &AtomicU64) {
     while let Ok((mut stream, _)) = listener.accept() {
         let (mut kind, mut room) = ([0], vec![0x5a; CALL_BYTES]);

@@ -42,7 +42,7 @@ fn each_difference_is_reported_with_both_values() {
     assert_eq!(text(lossy), "loss up: asked 0 %, measured 0.005 % (1 of 20000)");
 }
 
-/// The flow is sent over loopback, so the rate is that of the sender.
+/// The test sends the flow over loopback, so the measured rate is that of the sender.
 #[test]
 fn a_flow_has_its_pace_and_is_counted() {
     let (sender, receiver) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
@@ -61,7 +61,7 @@ fn a_relay_is_measured_as_it_was_asked_for() {
     assert!((30..40).contains(&measured.round_trip.as_millis()), "{measured:?}");
     for (direction, asked) in [(&measured.down, 1e8), (&measured.up, 5e7)] {
         let ratio = direction.rate.unwrap().as_bits() as f64 / asked;
-        // Other tests run at the same time, so the relay may wait for a core.
+        // Other tests run at the same time, so the relay may have to wait for a core.
         assert!((0.8..1.1).contains(&ratio), "{ratio}: {measured:?}");
     }
     let unlimited = LinkSpec { down: "5ms".parse().unwrap(), ..LinkSpec::default() };

@@ -1,22 +1,22 @@
-//! One connection through the relay: two sockets, and the bytes on their way between them.
+//! One connection through the relay: two sockets, and the bytes that the relay stores between them.
 
 use measure::time::Instant;
 use std::collections::VecDeque;
 use std::io;
 use sys::Socket;
 
-/// Bytes that are due and not accepted by the receiver, from which on the sender is held back. A receiver that does not
-/// read therefore costs this much memory, in addition to what was on its way.
+/// Number of bytes that are due but not accepted by the receiver, at which the relay stops reading from the sender. A
+/// receiver that does not read therefore costs this much memory, in addition to the bytes that are not due yet.
 const OVERDUE_MAX_BYTES: usize = 256 << 10;
 
-/// Place of a connection. The generation tells apart connections that use the same place one after the other.
+/// Identifier of a connection. The generation distinguishes successive connections in the same place of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub place: u32,
     pub generation: u32,
 }
 
-/// Bytes that were read at once. No bytes mean the end of the stream.
+/// Bytes from one read. An empty chunk marks the end of the stream.
 #[derive(Debug)]
 struct Chunk {
     due: Instant,
@@ -27,29 +27,29 @@ struct Chunk {
 #[derive(Debug, Default)]
 pub(super) struct Pipe {
     chunks: VecDeque<Chunk>,
-    /// Bytes of the first chunk that have been sent.
+    /// Number of bytes of the first chunk that were already sent.
     sent: usize,
-    /// Whether the source may have bytes to read.
+    /// `true` if the source may have bytes to read.
     pub readable: bool,
-    /// Whether this pipe is in the queue of its lane.
+    /// `true` if this pipe is in the queue of its lane.
     pub has_turn: bool,
-    /// Whether the receiver may accept bytes.
+    /// `true` if the receiver may accept bytes.
     pub writable: bool,
-    /// Whether the end of the stream was read.
+    /// `true` if the end of the stream was read.
     pub ended: bool,
-    /// Whether the end of the stream was passed on.
+    /// `true` if the end of the stream was passed on.
     pub closed: bool,
-    /// Bytes that were due when the receiver last refused bytes.
+    /// Number of bytes that were due when the receiver last refused bytes.
     overdue: usize,
 }
 
 impl Pipe {
-    /// Returns whether the pipe should take a turn to read.
+    /// Returns whether the pipe needs a turn to read.
     pub fn wants_turn(&self) -> bool {
         self.readable && !self.has_turn && !self.ended && self.overdue < OVERDUE_MAX_BYTES
     }
 
-    /// Stores bytes until they are due. No bytes mean the end of the stream.
+    /// Stores bytes until they are due. An empty chunk marks the end of the stream.
     pub fn store(&mut self, bytes: Vec<u8>, due: Instant) {
         self.ended |= bytes.is_empty();
         self.chunks.push_back(Chunk { due, bytes });
@@ -92,21 +92,21 @@ impl Pipe {
         due.map(|chunk| chunk.bytes.len()).sum::<usize>().saturating_sub(self.sent)
     }
 
-    /// Returns the bytes that are stored.
+    /// Returns the number of stored bytes.
     pub fn stored_bytes(&self) -> usize {
         self.chunks.iter().map(|chunk| chunk.bytes.len()).sum::<usize>().saturating_sub(self.sent)
     }
 }
 
-/// A client, the target, and what is between them.
+/// A client, the target, and the bytes stored between them.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub generation: u32,
     pub client: Socket,
     pub target: Socket,
-    /// Whether the connection to the target is established.
+    /// `true` if the connection to the target is established.
     pub connected: bool,
-    /// Instant from which on the client's bytes are read: one round trip after it has connected.
+    /// Instant at which the relay begins to read from the client: one round trip after the client has connected.
     pub opens_at: Instant,
     pub down: Pipe,
     pub up: Pipe,

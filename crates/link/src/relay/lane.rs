@@ -8,19 +8,19 @@ use measure::units::ByteSize;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Headers of a TCP segment: IPv4, TCP and its timestamps.
+/// Size of the headers of a TCP segment: IPv4, and TCP with timestamps.
 const HEADER_BYTES: u64 = 52;
-/// Payload of a TCP segment on Ethernet.
+/// Payload bytes of a TCP segment on Ethernet.
 const SEGMENT_BYTES: u64 = 1448;
-/// Serialization time of the bytes that are read at once, so that connections take turns often.
+/// Serialization time of the bytes that are read at once. This time is short, so that connections take turns often.
 const CHUNK_TIME: Duration = Duration::from_micros(250);
-/// Limits of the bytes that are read at once.
+/// Limits for the number of bytes that are read at once.
 const CHUNK_MIN_BYTES: u64 = SEGMENT_BYTES;
 const CHUNK_MAX_BYTES: u64 = 64 << 10;
-/// Bytes that wait for the bottleneck if the rate is limited. Senders are held back beyond that, so a larger queue would
-/// only need memory.
+/// Serialization time of the bytes that may wait for the bottleneck, if the rate is limited. When more bytes wait, the
+/// relay stops reading from the senders, so a larger queue would only waste memory.
 const QUEUE_TIME: Duration = Duration::from_millis(2);
-/// Bytes on their way if the rate is unlimited.
+/// Maximum number of stored bytes if the rate is unlimited.
 const STORED_MAX_BYTES: u64 = 256 << 20;
 
 /// Rate and delay of a direction, and the connections that have bytes to read.
@@ -28,11 +28,11 @@ const STORED_MAX_BYTES: u64 = 256 << 20;
 pub(super) struct Lane {
     wire: Wire,
     limit_bytes: u64,
-    /// Bytes that are read at once.
+    /// Number of bytes that are read at once.
     pub chunk_bytes: usize,
-    /// Bytes that have been read and not been passed on.
+    /// Number of bytes that were read but not passed on yet.
     pub stored_bytes: u64,
-    /// Whether the rate is limited.
+    /// `true` if the rate is limited.
     is_limited: bool,
     /// Connections with bytes to read, which take turns.
     pub turns: VecDeque<Key>,
@@ -42,7 +42,7 @@ pub(super) struct Lane {
 impl Lane {
     pub fn new(spec: &LinkSpec, direction: Direction, seed: u64) -> Self {
         let own = spec.direction(direction);
-        // The relay holds senders back, so the wire must not drop anything.
+        // The wire must not drop anything, because the relay limits the senders instead.
         let mut lossless = *spec;
         match direction {
             Direction::Down => lossless.down.queue = Some(ByteSize(u64::MAX)),
@@ -68,7 +68,7 @@ impl Lane {
         waiting < self.limit_bytes
     }
 
-    /// Charges some bytes to the rate. Returns the instant at which the last of them arrives.
+    /// Passes `bytes` bytes through the emulated bottleneck. Returns the instant at which the last byte arrives.
     pub fn carry(&mut self, now: Instant, bytes: usize) -> Instant {
         let frame = Frame { header_bytes: HEADER_BYTES, payload_bytes: bytes as u64, segment_bytes: SEGMENT_BYTES };
         self.wire.offer(now, &frame, &mut self.pieces);

@@ -1,8 +1,9 @@
-//! The back end *relay*: a TCP relay with rate and delay, which needs no rights and works towards any target.
+//! The back end *relay*: a TCP relay with a rate and a delay, which needs no special permission and works with any
+//! target.
 //!
-//! A client connects to the relay, and the relay connects to the target. Bytes are charged to the rate as if they were
-//! sent in segments, and are passed on after the delay. Because both connections end at the relay, some properties of a
-//! real path are missing ([`NOT_REPRODUCED`]).
+//! A client connects to the relay, and the relay connects to the target. The relay delays the bytes by the
+//! serialization time that they would take as segments, and by the delay of the path. Both connections end at the
+//! relay, so some properties of a real path are missing ([`NOT_REPRODUCED`]).
 
 mod connection;
 mod lane;
@@ -21,7 +22,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use sys::{Socket, Waker};
 
-/// What a relay cannot reproduce. A report of a run through a relay must list these sentences.
+/// Properties of a path that a relay cannot reproduce. The report of a run through a relay must contain these
+/// sentences.
 pub const NOT_REPRODUCED: [&str; 4] = [
     "TCP slow start over the delay: a connection reaches the full rate at once",
     "loss and its recovery: the relay drops nothing, and holds senders back instead of filling a queue",
@@ -39,9 +41,9 @@ const BACKLOG: u32 = 4096;
 /// Counts of a relay since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RelayCounts {
-    /// Connections that clients have opened.
+    /// Number of connections that clients have opened.
     pub connections: u64,
-    /// Connections that failed, because the target refused them or one side reset them.
+    /// Number of connections that failed, because the target refused them or one side reset them.
     pub failed: u64,
     /// Bytes passed on from the target to clients.
     pub down_bytes: u64,
@@ -49,7 +51,7 @@ pub struct RelayCounts {
     pub up_bytes: u64,
 }
 
-/// Counts that the thread writes: connections, failures, bytes down, bytes up.
+/// The counts that the thread publishes: connections, failures, bytes down, bytes up.
 #[derive(Debug, Default)]
 struct Counters([AtomicU64; 4]);
 
@@ -76,8 +78,8 @@ impl Relay {
     /// Starts a relay to `target` on a free port of loopback.
     ///
     /// # Errors
-    /// Fails if the description has a mistake, or contains loss or reordering, which need packets. Also fails with errors
-    /// of the kernel.
+    /// Fails if the description has a mistake, or if it contains loss or reordering, which a relay cannot emulate. Also
+    /// fails with errors of the kernel.
     pub fn start(spec: &LinkSpec, target: SocketAddr, seed: u64) -> Result<Self, LinkError> {
         spec.check()?;
         for direction in [Direction::Down, Direction::Up] {

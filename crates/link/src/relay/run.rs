@@ -1,4 +1,4 @@
-//! The thread of a relay: one loop over all connections, with edge-triggered events.
+//! The thread of a relay, which runs one loop over all connections, with edge-triggered events.
 
 use super::connection::{Connection, Key, Pipe};
 use super::lane::Lane;
@@ -15,26 +15,26 @@ use sys::{Events, Interest, Poller, Ready, Socket, Waker, clock};
 
 const LISTENER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
-/// Longest wait of an idle loop.
+/// Maximum wait of an idle loop.
 const WAIT_MAX: Duration = Duration::from_secs(1);
-/// Wait while connections have bytes to read and the bottleneck is busy.
+/// Wait of the loop while connections have bytes to read but the bottleneck is busy.
 const WAIT_FOR_SPACE: Duration = Duration::from_micros(200);
-/// Connections that are accepted before other work is done.
+/// Maximum number of connections that are accepted before other work is done.
 const ACCEPT_BATCH: usize = 64;
-/// Reads per direction before other work is done.
+/// Maximum number of reads per direction before other work is done.
 const READ_BATCH: usize = 64;
 
-/// Sides of a connection, in the lowest bit of a token.
+/// The sides of a connection, which the lowest bit of a token distinguishes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Client,
     Target,
 }
 
-/// Something to do for a connection at an instant.
+/// A task that is due for a connection at a certain instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Task {
-    /// Read what the client sends.
+    /// Start to read from the client.
     Open,
     /// Pass on bytes from the target to the client.
     PassDown,
@@ -54,7 +54,7 @@ pub(super) struct State {
     free: Vec<u32>,
     generation: u32,
     tasks: BinaryHeap<Reverse<(Instant, Key, Task)>>,
-    /// Whether clients wait because there are too many connections.
+    /// `true` if clients may be waiting to be accepted, because the maximum number of connections was reached.
     clients_wait: bool,
 }
 
@@ -90,7 +90,7 @@ impl State {
     pub fn run(mut self) {
         let _ = clock::set_timer_slack(Duration::from_nanos(1));
         let mut events = Events::with_capacity(256);
-        // The poller fails only if its descriptor is invalid. Stopping is then the only safe way on.
+        // The poller fails only if its descriptor is invalid. In this case, the loop can only stop.
         while self.poller.wait(&mut events, Some(self.wait())).is_ok() {
             for ready in events.iter() {
                 match ready.token {
@@ -167,7 +167,7 @@ impl State {
         watched.inspect_err(|_| self.close(key))
     }
 
-    /// Stores what an event reports about a connection.
+    /// Records the readiness that an event reports for a connection.
     fn note(&mut self, ready: Ready) {
         let place = (ready.token >> 1) as usize;
         let side = if ready.token & 1 == 0 { Side::Client } else { Side::Target };
@@ -191,7 +191,7 @@ impl State {
         self.queue_turns(key);
     }
 
-    /// Puts the directions of a connection that have bytes to read into the queues of their lanes.
+    /// Adds each direction of a connection that has bytes to read to the queue of its lane.
     fn queue_turns(&mut self, key: Key) {
         let now = self.clock.now();
         let Some(connection) = find(&mut self.places, key) else { return };
@@ -253,7 +253,7 @@ impl State {
         }
     }
 
-    /// Passes on the bytes of a direction that are due, and closes the connection after both ends.
+    /// Passes on the bytes of a direction that are due, and closes the connection when both directions have ended.
     fn pass_on(&mut self, key: Key, direction: Direction) {
         let now = self.clock.now();
         let Some(connection) = find(&mut self.places, key) else { return };
@@ -284,7 +284,7 @@ impl State {
         self.close(key);
     }
 
-    /// Closes both sockets. The kernel still sends what it has accepted.
+    /// Closes both sockets. The kernel still sends the bytes that it has accepted.
     fn close(&mut self, key: Key) {
         let place = key.place as usize;
         let Some(connection) = self.places[place].take() else { return };
@@ -292,12 +292,12 @@ impl State {
             lane.stored_bytes = lane.stored_bytes.saturating_sub(pipe.stored_bytes() as u64);
         }
         self.free.push(key.place);
-        // Clients may wait for the descriptors that are free now.
+        // Clients may be waiting for the file descriptors that are now free.
         self.clients_wait = true;
     }
 }
 
-/// Returns the connection that has this key, unless it has ended.
+/// Returns the connection with this key, unless it has ended.
 fn find(places: &mut [Option<Connection>], key: Key) -> Option<&mut Connection> {
     let connection = places.get_mut(key.place as usize)?.as_mut()?;
     (connection.generation == key.generation).then_some(connection)

@@ -4,7 +4,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// No read takes longer, so a defect fails a test instead of blocking it.
+/// No read should take this long. With the timeout, a defect makes a test fail instead of hang.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn spec(down: &str, up: &str) -> LinkSpec {
@@ -53,11 +53,11 @@ fn round_trip(stream: &mut TcpStream) -> Duration {
 fn bytes_take_the_delay_of_both_directions() {
     let relay = Relay::start(&spec("30ms", "20ms"), server(echo), 1).unwrap();
     let mut stream = connect(&relay);
-    // The first round trip includes the one that connecting would take.
+    // The first round trip includes the round trip that opening the connection takes on a real path.
     assert!(round_trip(&mut stream) >= Duration::from_millis(100));
     let fastest = (0..5).map(|_| round_trip(&mut stream)).min().unwrap();
     assert!((50..70).contains(&fastest.as_millis()), "{fastest:?}");
-    // The relay counts bytes after it has passed them on.
+    // The relay updates its counts after it has passed the bytes on.
     let expected = RelayCounts { connections: 1, failed: 0, down_bytes: 24, up_bytes: 24 };
     let begun = Instant::now();
     while relay.counts() != expected && begun.elapsed() < PATIENCE {
@@ -92,7 +92,7 @@ fn all_connections_together_have_the_rate() {
                 let (begun, mut bytes) = (Instant::now(), 0);
                 while begun.elapsed() < Duration::from_millis(1500) {
                     let count = stream.read(&mut room).unwrap();
-                    // The first half second is left out: the sockets' buffers fill up.
+                    // The first half second is left out, because the buffers of the sockets fill up then.
                     bytes += if begun.elapsed() > Duration::from_millis(500) { count } else { 0 };
                 }
                 bytes as f64
@@ -117,7 +117,8 @@ fn a_target_that_refuses_resets_the_client() {
     assert_eq!((relay.counts().connections, relay.counts().failed), (1, 1));
 }
 
-/// A receiver that reads nothing must not stop the others, and must not make the relay store everything.
+/// If one receiver reads nothing, the other connections must continue, and the relay must not store an unlimited number
+/// of bytes.
 #[test]
 fn a_stalled_receiver_holds_only_its_own_sender_back() {
     let source = server(|mut stream| {
@@ -137,7 +138,7 @@ fn a_stalled_receiver_holds_only_its_own_sender_back() {
     for _ in 0..20 {
         assert!(round_trip(&mut other) < Duration::from_secs(2));
     }
-    // Sockets of loopback store a few megabytes.
+    // The loopback sockets buffer a few megabytes.
     assert!(relay.counts().down_bytes < 64 << 20, "{:?}", relay.counts());
 }
 

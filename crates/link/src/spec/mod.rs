@@ -1,4 +1,4 @@
-//! Description of a path: what each direction does to the segments that it carries.
+//! The description of a path: what each direction does to the segments that pass through it.
 
 mod setting;
 mod text;
@@ -24,20 +24,20 @@ pub struct LinkSpec {
 
 /// One direction of a path.
 ///
-/// Every item applies to wire segments, which are the packets that a real link carries. The packets that the kernel
-/// hands over at once (GSO) are counted as the segments they contain.
+/// All properties apply to wire segments, which are the packets on a real link. A larger packet that the kernel passes
+/// at once (GSO) counts as the segments that it contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DirectionSpec {
-    /// Rate of the bottleneck. A segment counts as its IP packet plus 14 bytes, the Ethernet header, as `tc` counts it.
-    /// `None` means unlimited.
+    /// Rate of the bottleneck. The size of a segment is its IP packet plus 14 bytes for the Ethernet header, as for
+    /// `tc`. `None` means unlimited.
     pub rate: Option<DataRate>,
-    /// One-way delay of a segment after it has left the bottleneck. At most [`DirectionSpec::DELAY_MAX`].
+    /// One-way delay of a segment, from leaving the bottleneck to its arrival. At most [`DirectionSpec::DELAY_MAX`].
     pub delay: Duration,
-    /// Maximum deviation of the delay, at most `delay`. The delay changes slowly and keeps the order of segments.
+    /// Maximum deviation of the delay, at most `delay`. The delay changes slowly, so segments keep their order.
     pub jitter: Duration,
-    /// Probability, from 0 to 1, that a segment is lost after it has left the bottleneck.
+    /// Probability, from 0 to 1, that a segment is lost after the bottleneck.
     pub loss: f64,
-    /// Probability, from 0 to 1, that a segment skips the delay, so that it overtakes earlier segments.
+    /// Probability, from 0 to 1, that a segment skips the delay and thus overtakes earlier segments.
     pub reorder: f64,
     /// Maximum number of bytes that wait for the bottleneck. `None` means the bandwidth-delay product
     /// ([`LinkSpec::queue_bytes`]).
@@ -63,7 +63,8 @@ impl fmt::Display for Direction {
 }
 
 impl DirectionSpec {
-    /// Maximum delay: far above any path on Earth, and low enough to bound the memory of delayed frames.
+    /// Maximum delay. This limit is far above the delay of any path on Earth, and low enough to limit the memory for
+    /// delayed frames.
     pub const DELAY_MAX: Duration = Duration::from_secs(10);
     /// Maximum rate.
     pub const RATE_MAX: DataRate = DataRate::bits_per_second(400_000_000_000);
@@ -73,7 +74,8 @@ impl DirectionSpec {
     pub const MEMORY_MAX: ByteSize = ByteSize(4 << 30);
 }
 
-/// Smallest default queue: enough for two of the frames that the kernel hands over at once (64 KiB each).
+/// Minimum size of the default queue: enough for two of the largest frames that the kernel passes at once (64 KiB
+/// each).
 const QUEUE_MIN_BYTES: u64 = 150_000;
 
 impl LinkSpec {
@@ -86,15 +88,15 @@ impl LinkSpec {
         }
     }
 
-    /// Returns the round-trip time of a small segment on the idle path, without its serialization.
+    /// Returns the round-trip time of a small segment on an idle path, without its serialization time.
     #[must_use]
     pub fn round_trip(&self) -> Duration {
         self.down.delay + self.up.delay
     }
 
-    /// Returns the maximum number of bytes that wait for the bottleneck of a direction. By default, this is the
-    /// bandwidth-delay product (rate × round trip), and at least 150 kB. `None` if the rate is unlimited and no queue is
-    /// given, because then nothing waits.
+    /// Returns the maximum number of bytes that can wait for the bottleneck of a direction. The default is the
+    /// bandwidth-delay product (rate × round trip), but at least 150 kB. Returns `None` if the rate is unlimited and no
+    /// queue is specified, because then no bytes wait.
     #[must_use]
     pub fn queue_bytes(&self, direction: Direction) -> Option<u64> {
         let spec = self.direction(direction);
@@ -102,7 +104,7 @@ impl LinkSpec {
         spec.queue.map(|queue| queue.0).or_else(product)
     }
 
-    /// Checks both directions, each on its own and together.
+    /// Checks each direction, and both directions together.
     ///
     /// # Errors
     /// Returns the first mistake, with its fix.
@@ -120,7 +122,7 @@ impl LinkSpec {
     }
 }
 
-/// Returns the bytes that a rate carries in a span, rounded down.
+/// Returns the number of bytes that can be sent at a rate within a span, rounded down.
 pub(crate) fn bytes_in(rate: DataRate, span: Duration) -> u64 {
     let bits = u128::from(rate.as_bits()) * span.as_nanos() / 1_000_000_000;
     u64::try_from(bits / 8).unwrap_or(u64::MAX)

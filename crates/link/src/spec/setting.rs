@@ -4,7 +4,7 @@ use super::{DirectionSpec, LinkSpec, SpecError};
 use std::fmt;
 use std::str::FromStr;
 
-/// A path with the congestion control of its ends.
+/// A path and the congestion control at its ends.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkSetting {
     /// Both directions.
@@ -19,8 +19,8 @@ const CONGESTION_LENGTH_MAX: usize = 15;
 impl FromStr for LinkSetting {
     type Err = SpecError;
 
-    /// Parses words that are separated by spaces. The word without a name is the direction down. Each word may appear
-    /// once.
+    /// Parses words that are separated by spaces. The word without a name describes the direction down. Each word may
+    /// appear once.
     fn from_str(text: &str) -> Result<Self, SpecError> {
         let mut setting = Self::default();
         let mut given: Vec<&'static str> = Vec::new();
@@ -31,7 +31,7 @@ impl FromStr for LinkSetting {
                 _ => "down",
             };
             if given.contains(&name) {
-                // A word with an unknown name looks like a second direction, but has another mistake.
+                // A word with an unknown name must not be reported as a second direction.
                 return Err(word
                     .parse::<DirectionSpec>()
                     .err()
@@ -54,7 +54,7 @@ impl FromStr for LinkSetting {
     }
 }
 
-/// Checks the name of a congestion control.
+/// Checks that a congestion control can have this name.
 ///
 /// # Errors
 /// Fails if no congestion control can have this name.

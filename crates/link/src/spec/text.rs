@@ -12,10 +12,10 @@ pub enum SpecError {
     /// A value does not parse.
     #[error("{0}")]
     Value(UnitError),
-    /// An item has an unknown name.
+    /// A property has an unknown name.
     #[error("a link has no `{0}`: use rate, delay, jitter, loss, reorder and queue, e.g. 1Gbit/s,40ms,loss=0.1%")]
     UnknownItem(String),
-    /// An item is given twice.
+    /// A property is given twice.
     #[error("the link's {0} is given twice")]
     Twice(&'static str),
     /// There is nothing to parse.
@@ -35,7 +35,7 @@ pub enum SpecError {
         /// The delay.
         delay: Duration,
     },
-    /// Segments should be reordered without a delay, so that none could overtake another.
+    /// Segments should be reordered, but without a delay no segment can overtake another.
     #[error("reordering needs a delay, because a reordered segment overtakes others by skipping it")]
     ReorderWithoutDelay,
     /// The queue is smaller than one segment.
@@ -44,7 +44,7 @@ pub enum SpecError {
     /// No congestion control can have this name.
     #[error("`{0}` is not the name of a congestion control, such as cubic, reno or bbr")]
     Congestion(String),
-    /// The frames on the path would need too much memory.
+    /// The bytes in flight and in the queue would need too much memory.
     #[error("the link would store up to {bytes} of data: lower its rate, delay or queue (maximum 4GiB per direction)")]
     TooMuchMemory {
         /// The bytes in flight and in the queue.
@@ -58,14 +58,14 @@ impl From<UnitError> for SpecError {
     }
 }
 
-/// Names of the items, which are also the keys of a scenario.
+/// Names of the properties, which are also the keys in a scenario.
 const NAMES: [&str; 6] = ["rate", "delay", "jitter", "loss", "reorder", "queue"];
 
 impl DirectionSpec {
-    /// Sets one item from its name and text.
+    /// Sets one property from its name and its value as text.
     ///
     /// # Errors
-    /// Fails if there is no such item, or the text is not a value of it.
+    /// Fails if there is no such property, or if its value is invalid.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), SpecError> {
         match name {
             "rate" => self.rate = Some(text.parse()?),
@@ -79,7 +79,7 @@ impl DirectionSpec {
         Ok(())
     }
 
-    /// Checks that the items fit together. [`super::LinkSpec::check`] also checks both directions together.
+    /// Checks that the properties are consistent. [`super::LinkSpec::check`] also checks both directions together.
     ///
     /// # Errors
     /// Returns the first mistake.
@@ -103,7 +103,8 @@ impl DirectionSpec {
     }
 }
 
-/// Returns the name of an item that is written without its name. A rate has a slash, and a delay has none.
+/// Returns the name of a property whose value is written without the name. A rate contains a slash, and a delay does
+/// not.
 fn name_of_bare(text: &str) -> &'static str {
     if text.contains('/') { "rate" } else { "delay" }
 }
@@ -153,7 +154,7 @@ impl fmt::Display for DirectionSpec {
     }
 }
 
-/// Returns a share in percent, without the digits that the conversion from and to percent adds (0.1 % / 100 × 100).
+/// Converts a share to percent, without the rounding error of converting from and to percent (0.1 % / 100 × 100).
 fn percent(share: f64) -> f64 {
     (share * 1e14).round() / 1e12
 }

@@ -1,8 +1,8 @@
-//! Records of links on this host: for their status, and to clean up after a crash.
+//! The records of links on this host, which show their status and are needed to clean up after a crash.
 //!
-//! The kernel removes namespaces and devices by itself, once no process is at an end. Two things can survive a `kill -9`
-//! of the owner: its record, and processes that a command at an end has started. [`Registry::clean`] finds and removes
-//! both.
+//! The kernel removes namespaces and devices when no process is at an end any more. Two things can outlive an owner
+//! that was killed by `kill -9`: its record, and processes that a command at an end has started. [`Registry::clean`]
+//! finds and removes both.
 
 mod processes;
 mod record;
@@ -23,7 +23,7 @@ const RECORD_MAX_BYTES: u64 = 64 << 10;
 /// Maximum number of records. A host has far fewer links.
 const RECORDS_MAX: usize = 1000;
 
-/// What was left of a link, and was removed.
+/// The remains of a link that were removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cleaned {
     /// The record.
@@ -32,7 +32,7 @@ pub struct Cleaned {
     pub killed: Vec<u32>,
 }
 
-/// The folder with the records of the links on this host that a user has made.
+/// The directory with the records of the links that a user has created on this host.
 #[derive(Clone, Debug)]
 pub struct Registry {
     folder: PathBuf,
@@ -45,8 +45,8 @@ pub struct Registered {
 }
 
 impl Registry {
-    /// Opens the registry of this user: in `$XDG_RUNTIME_DIR`, in `/run` for root, or else in the folder of temporary
-    /// files.
+    /// Opens the registry of this user: in `$XDG_RUNTIME_DIR`, or in `/run` for root, or otherwise in the directory for
+    /// temporary files.
     ///
     /// # Errors
     /// Fails if the folder cannot be created.
@@ -60,10 +60,10 @@ impl Registry {
         Self::open(&folder.join("links"))
     }
 
-    /// Opens a registry in a folder, which is created if necessary. Only its owner can read and change it.
+    /// Opens a registry in a directory, which is created if necessary. Only its owner can read and change it.
     ///
     /// # Errors
-    /// Fails if the folder cannot be created, or belongs to another user.
+    /// Fails if the directory cannot be created, or belongs to another user.
     pub fn open(folder: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(folder)?);
@@ -94,7 +94,7 @@ impl Registry {
         Ok(links.filter(|(_, state)| *state == LinkState::Running).map(|(record, _)| record).collect())
     }
 
-    /// Returns all records with their states, in the order of their files. Files that are no records are ignored.
+    /// Returns all records with their states, in the order of their files. Other files are ignored.
     ///
     /// # Errors
     /// Fails if the folder cannot be read.
@@ -103,11 +103,11 @@ impl Registry {
         Ok(records.map(|record| (record.state(), record)).map(|(state, record)| (record, state)).collect())
     }
 
-    /// Removes what is left of links whose owners have ended: kills the processes at their ends, and deletes their
-    /// records. Processes are killed only if they carry the mark of the link and are in one of its namespaces.
+    /// Removes the remains of links whose owners have ended: kills the processes at their ends, and deletes their
+    /// records. A process is killed only if it has the mark of the link and is in one of the link's namespaces.
     ///
     /// # Errors
-    /// Fails if the folder cannot be read. What cannot be removed is tried again the next time.
+    /// Fails if the folder cannot be read. If something cannot be removed, the next call tries again.
     pub fn clean(&self) -> io::Result<Vec<Cleaned>> {
         let mut cleaned = Vec::new();
         for file in self.files()? {
@@ -132,7 +132,7 @@ impl Registry {
 }
 
 impl Registered {
-    /// Replaces the record. Readers see the old or the new one.
+    /// Replaces the record. Readers see either the old record or the new one.
     ///
     /// # Errors
     /// Fails if the file cannot be written.

@@ -6,33 +6,35 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use sys::process::Handle;
 
-/// Returns the start of a process in ticks since the start of the system (field 22 of `/proc/PID/stat`). `None` if the
-/// process does not exist, or has ended and only waits for its parent.
+/// Returns the start time of a process, in ticks since the boot of the system (field 22 of `/proc/PID/stat`). `None` if
+/// the process does not exist, or is a zombie.
 pub(super) fn started_ticks(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name of the program is in parentheses and may contain anything. The state follows as field 3.
+    // The program name is in parentheses and may contain any characters. The state follows as field 3.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?;
     let started = fields.nth(22 - 4)?.parse().ok()?;
     (!matches!(state, "Z" | "X")).then_some(started)
 }
 
-/// Returns the identifier of the start of the system.
+/// Returns the ID of the current boot of the system.
 pub(super) fn boot() -> io::Result<String> {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned())
 }
 
-/// Returns the number of the user of this process.
+/// Returns the user ID of this process.
 pub(super) fn user() -> u32 {
     fs::metadata("/proc/self").map_or(u32::MAX, |itself| itself.uid())
 }
 
-/// Which processes at the ends of a link are killed.
+/// Selection of the processes at the ends of a link to kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Killed {
-    /// All of them. Only the owner may do so: while it exists, the numbers of the namespaces belong to its link.
+    /// All of them. Only the owner may kill all processes: while the owner exists, no other link has namespaces with
+    /// these numbers.
     All,
-    /// Those that carry the mark of this owner. After the end of the owner, other namespaces may get the same numbers.
+    /// Processes that have the mark of this owner. After the owner has ended, other namespaces may get the same
+    /// numbers.
     Marked(u32),
 }
 
@@ -43,7 +45,8 @@ pub(super) fn kill(which: Killed, namespaces: &[u64]) -> io::Result<Vec<u32>> {
         let Some(process) = entry.ok().and_then(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) else {
             continue;
         };
-        // The handle is opened first. If the process ends and another one gets its number, the signal reaches neither.
+        // The handle is opened before the checks. If the process ends and its number is reused, the signal therefore
+        // reaches no other process.
         let Ok(handle) = Handle::open(process) else { continue };
         if is_inside(process, namespaces) && has_mark(process, which) && handle.kill().is_ok() {
             killed.push(process);

@@ -1,4 +1,4 @@
-//! The record of a link: what it is, what was measured, and how other processes use it.
+//! The record of a link: its description, its measured properties, and how other processes use it.
 
 use super::processes::{self, Killed};
 use crate::LinkSpec;
@@ -12,12 +12,12 @@ use std::path::PathBuf;
 use std::process::Command;
 use sys::namespace::{Network, enter_user_namespace};
 
-/// A process, identified so that another process that later gets the same number is not confused with it.
+/// A process, with data that distinguishes it from a later process with the same ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
-    /// Number of the process. It also names the link.
+    /// Number of the process. This number also names the link.
     pub process: u32,
-    /// Start of the process, in ticks since the start of the system.
+    /// Start time of the process, in ticks since the boot of the system.
     pub started_ticks: u64,
 }
 
@@ -29,24 +29,24 @@ pub enum Ends {
     Tun {
         /// Numbers of the namespaces.
         namespaces: Vec<u64>,
-        /// Path with which other processes enter the near end ([`crate::tun::End::place`]).
+        /// Path through which other processes enter the near end ([`crate::tun::End::place`]).
         near: PathBuf,
-        /// Path with which other processes enter the far end.
+        /// Path through which other processes enter the far end.
         far: PathBuf,
-        /// Address at which the target is reached from the near end.
+        /// Address of the target, as seen from the near end.
         address: IpAddr,
         /// Congestion control of TCP at both ends.
         congestion: String,
         /// Maximum sizes of the TCP buffers at both ends.
         buffers: Buffers,
-        /// Counts of the direction down, then of the direction up.
+        /// Counts of the direction down, followed by the counts of the direction up.
         counts: Box<[Counts; 2]>,
     },
     /// A relay.
     Relay {
         /// Address to which clients connect.
         address: SocketAddr,
-        /// Host and port of the target, as the user wrote them.
+        /// Host and port of the target, as entered by the user.
         target: String,
     },
 }
@@ -56,19 +56,19 @@ pub enum Ends {
 pub struct Record {
     /// The process that owns the link.
     pub owner: Owner,
-    /// Identifier of the start of the system. After another start, nothing of the link exists.
+    /// ID of the boot of the system. After a reboot, nothing of the link exists.
     pub boot: String,
     /// The direction from the target to the client, as text.
     pub down: String,
     /// The direction from the client to the target, as text.
     pub up: String,
-    /// What depends on the back end.
+    /// The part that depends on the back end.
     pub ends: Ends,
-    /// What the probe measured. `None` until the probe has ended.
+    /// Results of the probe. `None` until the probe has ended.
     pub measured: Option<Measured>,
-    /// Measured properties that differ from the described ones, as clauses.
+    /// Measured properties that differ from the description, as clauses.
     pub differences: Vec<String>,
-    /// Number of times that the owner has written this record.
+    /// Number of times that the owner has written the record.
     pub updates: u64,
 }
 
@@ -121,7 +121,7 @@ impl Record {
         processes::boot().is_ok_and(|boot| boot == self.boot)
     }
 
-    /// Marks a process that will run at an end of the link. It ends with the link.
+    /// Marks a command that will run at an end of the link. The process is then killed when the link ends.
     pub fn mark(&self, command: &mut Command) {
         command.env(MARK, self.owner.process.to_string());
     }
@@ -146,8 +146,8 @@ impl Record {
         }
     }
 
-    /// Makes it possible to enter the ends of the link. If the link belongs to a user namespace, this process moves to it.
-    /// Call it before the process starts its first thread.
+    /// Prepares this process to enter the ends of the link. If the link belongs to a user namespace, moves this process
+    /// to that namespace. Call it before the process starts its first thread.
     ///
     /// # Errors
     /// Fails if the link has ended, or belongs to another user.

@@ -45,7 +45,7 @@ fn a_record_exists_as_long_as_its_link() {
 fn the_record_of_an_ended_process_is_removed_even_if_its_number_is_used_again() {
     let folder = tempfile::tempdir().unwrap();
     let registry = Registry::open(folder.path()).unwrap();
-    // This process has the number, but another start.
+    // The record has the number of this process, but another start time.
     let mut old = record();
     old.owner.started_ticks += 1;
     std::mem::forget(registry.register(&old).unwrap());
@@ -59,7 +59,7 @@ fn only_marked_processes_in_the_namespaces_are_killed() {
     let folder = tempfile::tempdir().unwrap();
     let registry = Registry::open(folder.path()).unwrap();
     let here = sys::namespace::Network::current().unwrap().id();
-    // No process has this number, so only the two children below can have its mark.
+    // No process has this number, so only the two child processes below can have the mark of this owner.
     let owner = Owner { process: u32::MAX, started_ticks: 1 };
     let child = |mark: &str| {
         let mut command = Command::new("sleep");

@@ -1,13 +1,14 @@
 //! The back end *tc*: the kernel's own emulator, netem, between two network namespaces.
 //!
-//! This module only builds the commands of `ip` and `tc` (package iproute2). Its tests compare their text. **The commands
-//! have not been run**: the kernels of the machines on which Plimsoll is developed do not have netem.
+//! This module only builds the commands of `ip` and `tc` (package iproute2). Tests compare only the text of the
+//! commands. **The commands have not been run**: the kernels of the machines on which Plimsoll is developed do not have
+//! netem.
 //!
 //! Differences from the back end tun:
 //!
-//! * netem draws the jitter of each segment on its own, so it may reorder segments.
-//! * netem loses whole frames of several segments. The devices are therefore limited to frames of one segment, which costs
-//!   more CPU time.
+//! * netem draws a separate jitter for each segment, so it may reorder segments.
+//! * netem loses whole frames of several segments. The devices are therefore limited to frames of one segment, which
+//!   takes more CPU time.
 //! * Namespaces need names. After a crash, they remain until [`Commands::remove`] is run.
 
 #[cfg(test)]
@@ -18,7 +19,7 @@ use measure::units::DataRate;
 use std::fmt;
 use std::time::Duration;
 
-/// Start of the names of everything that this back end creates.
+/// Prefix of the names of everything that this back end creates.
 pub const PREFIX: &str = "plimsoll";
 const DEVICE: &str = "plimsoll0";
 const NEAR_ADDRESS: &str = "198.18.0.1/30";
@@ -38,13 +39,13 @@ pub struct Step {
 }
 
 impl fmt::Display for Step {
-    /// Writes the command as it is typed in a shell. No argument needs quotes.
+    /// Formats the command as a shell command. No argument needs quotes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.program, self.arguments.join(" "))
     }
 }
 
-/// Commands that make and remove a path.
+/// The commands that create and remove a path.
 #[derive(Clone, Debug)]
 pub struct Commands {
     near: String,
@@ -53,7 +54,7 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// Creates the commands for a path. `owner` is the number of the process that owns the path.
+    /// Creates the commands for a path. `owner` is the ID of the process that owns the path.
     #[must_use]
     pub fn new(link: &LinkSpec, owner: u32) -> Self {
         Self { near: format!("{PREFIX}-{owner}-near"), far: format!("{PREFIX}-{owner}-far"), link: *link }
@@ -71,7 +72,7 @@ impl Commands {
         &self.far
     }
 
-    /// Returns the commands that make the path, in order.
+    /// Returns the commands that create the path, in order.
     #[must_use]
     pub fn make(&self) -> Vec<Step> {
         let Self { near, far, link } = self;
@@ -85,12 +86,12 @@ impl Commands {
         {
             steps.extend([
                 ip(&format!("-netns {namespace} link set lo up")),
-                // Frames of one segment, because netem draws losses per frame.
+                // Limit frames to one segment, because netem drops whole frames.
                 ip(&format!("-netns {namespace} link set {DEVICE} gso_max_segs 1")),
                 ip(&format!("-netns {namespace} address add {address} dev {DEVICE}")),
                 ip(&format!("-netns {namespace} link set {DEVICE} up")),
             ]);
-            // An end shapes what it sends.
+            // Each end limits the traffic that it sends.
             if let Some(netem) = netem(link, direction) {
                 steps.push(tc(&format!("-netns {namespace} qdisc add dev {DEVICE} root {netem}")));
             }
@@ -98,13 +99,13 @@ impl Commands {
         steps
     }
 
-    /// Returns the commands that remove the path. Each of them may fail if its namespace does not exist.
+    /// Returns the commands that remove the path. Each command may fail if its namespace does not exist.
     #[must_use]
     pub fn remove(&self) -> Vec<Step> {
         vec![ip(&format!("netns delete {}", self.near)), ip(&format!("netns delete {}", self.far))]
     }
 
-    /// Returns the command that shows what each direction has carried and dropped.
+    /// Returns the command that shows the traffic and the drops of a direction.
     #[must_use]
     pub fn show(&self, direction: Direction) -> Step {
         let namespace = match direction {
@@ -115,13 +116,13 @@ impl Commands {
     }
 }
 
-/// Returns the command that succeeds only if the kernel has netem. Run it in a network namespace of its own.
+/// Returns the command that succeeds only if the kernel has netem. Run the command in a separate network namespace.
 #[must_use]
 pub fn check_kernel() -> Step {
     tc("qdisc add dev lo root netem delay 1ms")
 }
 
-/// Returns the description of a direction for netem; `None` if it changes nothing.
+/// Returns the netem arguments for a direction; `None` if the direction changes nothing.
 fn netem(link: &LinkSpec, direction: Direction) -> Option<String> {
     let spec = link.direction(direction);
     if *spec == DirectionSpec::default() {
@@ -149,7 +150,7 @@ fn micros(span: Duration) -> u128 {
     span.as_nanos().div_ceil(1000)
 }
 
-/// Returns netem's limit in segments. Unlike the queue of [`DirectionSpec`], it includes the delayed segments.
+/// Returns netem's limit in segments. Unlike the queue of [`DirectionSpec`], this limit includes the delayed segments.
 fn limit(link: &LinkSpec, direction: Direction) -> u64 {
     let spec = link.direction(direction);
     let in_flight = |rate: DataRate| bytes_in(rate, spec.delay + spec.jitter);

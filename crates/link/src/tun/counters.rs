@@ -1,4 +1,4 @@
-//! Counts of one direction, which its thread writes and other threads read.
+//! The counts of one direction, which its thread writes and other threads read.
 
 use crate::emulate::Tally;
 use measure::time::Instant;
@@ -6,30 +6,31 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Returns the longest lateness of a delivery that does not count as late: 1 ms, or 5 % of the delay. A thread that wakes
-/// up needs up to 0.1 ms, and a time slice of another thread lasts up to 3 ms.
+/// Returns the maximum lateness of a delivery that still counts as punctual: 1 ms or 5 % of the delay, whichever is
+/// longer. Waking up takes a thread up to 0.1 ms, and a time slice of another thread lasts up to 3 ms.
 pub(super) fn late_after(delay: Duration) -> Duration {
     Duration::from_millis(1).max(delay / 20)
 }
 
-/// Share of late bytes from which on the emulator has changed the path.
+/// Minimum share of late bytes at which the emulator counts as too slow for the path.
 const LATE_SHARE_MAX: f64 = 0.01;
 
-/// Late bytes that are always accepted: ten full segments. The share of a few packets says little.
+/// Number of late bytes that is always accepted: ten full segments. The share of late bytes among a few packets shows
+/// little.
 const LATE_BYTES_MAX: u64 = 15_140;
 
 /// Counts of one direction since the start of the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// What happened to the segments.
+    /// Counts of the segments by their fate.
     pub wire: Tally,
-    /// Frames without space in the emulator's memory.
+    /// Frames that were dropped because the emulator's memory was full.
     pub memory_drops: u64,
     /// Frames that the kernel dropped because the emulator did not read them in time.
     pub device_drops: u64,
     /// Frames that the other end did not accept.
     pub refused: u64,
-    /// Wire bytes that were delivered late: by more than 1 ms and more than 5 % of the delay.
+    /// Wire bytes that were delivered late, by more than 1 ms and by more than 5 % of the delay.
     pub late_bytes: u64,
     /// Longest lateness of a delivery.
     pub latest: Duration,
@@ -39,7 +40,7 @@ pub struct Counts {
     pub elapsed: Duration,
 }
 
-/// Whether the emulator had enough CPU time and memory for the traffic.
+/// State of the emulator: whether it had enough CPU time and memory for the traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
@@ -66,13 +67,14 @@ impl Counts {
         }
     }
 
-    /// Returns the share of one core that the thread used since the start.
+    /// Returns the CPU time of the thread since its start, as a share of one core.
     #[must_use]
     pub fn busy_share(&self) -> f64 {
         self.cpu.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// Returns what happened after `earlier` counts of the same path. The longest lateness is that since the start.
+    /// Returns the counts since `earlier`, which are earlier counts of the same path. The maximum lateness still covers
+    /// the time since the start.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let Tally { offered, offered_bytes, passed, passed_bytes, queue_drops, lost, reordered } = earlier.wire;
@@ -97,7 +99,7 @@ impl Counts {
     }
 }
 
-/// What the thread of a direction counts by itself.
+/// The counts that the thread of a direction keeps in addition to those of the wire.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Own {
     pub memory_drops: u64,
@@ -106,8 +108,8 @@ pub(super) struct Own {
     pub latest_nanos: u64,
 }
 
-/// Counts shared by the threads. The fields are in the order of [`Counters::write`]. They are written one by one, so
-/// counts read during traffic may differ by the frames of one batch.
+/// Counts shared by the threads. The fields are in the order of [`Counters::write`]. The fields are written one by one,
+/// so counts that are read during traffic may disagree by one batch of frames.
 #[derive(Debug, Default)]
 pub(super) struct Counters([AtomicU64; 13]);
 

@@ -1,8 +1,9 @@
-//! The thread of one direction: reads frames from one device, and writes them to the other when they are due.
+//! The thread of one direction, which reads frames from one device and writes them to the other device when they are
+//! due.
 //!
-//! The thread has a real-time priority if the system allows it. A path that waits for a core is another path than the
-//! described one. The kernel's own emulator would run before all threads, too. The programs at the ends compete for the
-//! cores as always. If they get none, they send nothing, and the thread sleeps.
+//! The thread has a real-time priority if the system permits it. If the thread had to wait for a core, the path would
+//! differ from its description. The kernel's own emulator would also take precedence over all threads. The programs at
+//! the ends compete for the cores as usual. If these programs get no core, they send nothing, so the thread sleeps.
 
 use super::counters::{Counters, Own};
 use crate::emulate::{DelayLine, Piece, Wire};
@@ -16,24 +17,25 @@ use std::{io, thread};
 use sys::tun::Tun;
 use sys::{Events, Interest, Poller, Waker, clock, scheduling};
 
-/// Frames that are read before frames that are due are written. With 64 KiB each, they are half a megabyte, which stays
-/// in the cache of the core.
+/// Maximum number of frames that are read before due frames are written. At 64 KiB each, these frames take half a
+/// megabyte, which fits into the cache of the core.
 const READ_BATCH: usize = 8;
-/// Frames that are written before frames are read again.
+/// Maximum number of frames that are written before frames are read again.
 const WRITE_BATCH: usize = 16;
-/// Pause of a busy thread. Without it, the thread would wake up for each frame, which takes more CPU time than the frames.
-/// A frame is read up to one pause late and written up to one pause late, so the delay may be 0.1 ms longer.
+/// Pause of a busy thread between two batches. Without pauses, the thread would wake up for each frame, which takes
+/// more CPU time than handling the frame. Reading and writing a frame may each be late by one pause, so the delay may
+/// be 0.1 ms longer.
 const PAUSE: Duration = Duration::from_micros(50);
-/// Time since the last frame was read or written, up to which a thread counts as busy.
+/// A thread counts as busy for this long after the last frame was read or written.
 const BUSY_GAP: Duration = Duration::from_micros(200);
-/// Time between two publications of the counts.
+/// Interval at which the counts are published.
 const PUBLISH_EVERY: Duration = Duration::from_millis(20);
-/// Longest wait of an idle thread. It then publishes its counts.
+/// Maximum wait of an idle thread. After each wait, the thread publishes its counts.
 const WAIT_MAX: Duration = Duration::from_millis(100);
-/// Requested time slice of the thread. A short slice gets a core soon after a wait.
+/// Requested time slice of the thread. With a short slice, a thread gets a core soon after it wakes up.
 const SLICE: Duration = Duration::from_micros(100);
 
-/// Nice value of the thread if it may not have a real-time priority.
+/// Nice value of the thread if a real-time priority is not permitted.
 const NICE: i32 = -15;
 
 const SOURCE: u64 = 0;
@@ -52,12 +54,12 @@ pub(super) struct Emulator {
     headers: HeaderRoom,
     publish_at: Instant,
     last_work: Instant,
-    /// Lateness from which on a delivery counts as late.
+    /// Maximum lateness of a delivery that does not count as late.
     late_nanos: u64,
 }
 
 impl Emulator {
-    /// Creates the state of a direction that moves frames from the first device to the second.
+    /// Creates the state of a direction that passes frames from the first device to the second device.
     pub fn new(
         (source, sink): (Arc<Tun>, Arc<Tun>),
         wire: Wire,
@@ -82,7 +84,7 @@ impl Emulator {
         }
     }
 
-    /// Starts the thread. It ends when `stop` is woken.
+    /// Starts the thread. The thread ends when `stop` is woken.
     pub fn start(self, direction: Direction, stop: Arc<Waker>) -> io::Result<JoinHandle<()>> {
         let name = match direction {
             Direction::Down => "link down",
@@ -93,13 +95,13 @@ impl Emulator {
         poller.add(&*stop, STOP, Interest::Read)?;
         thread::Builder::new().name(name.to_owned()).spawn(move || {
             self.run(&poller);
-            // The event must exist until now, so that it wakes the poller.
+            // The waker must exist until here, so that it can wake the poller.
             drop(stop);
         })
     }
 
     fn run(mut self, poller: &Poller) {
-        // Best effort: without these settings, the delay is less exact.
+        // Ignore failures: without these settings, the delay is only less exact.
         let _ = clock::set_timer_slack(Duration::from_nanos(1));
         if scheduling::run_before_others().is_err() {
             let _ = scheduling::set_slice(SLICE);
@@ -110,7 +112,7 @@ impl Emulator {
         while !stopped {
             let (read, written) = (self.read_frames(), self.write_due());
             let has_more = read == READ_BATCH || written == WRITE_BATCH;
-            // A thread that never waits looks for the stop when it publishes.
+            // A thread that never waits checks for a stop only when it publishes its counts.
             stopped = match (self.publish_if_due(), has_more) {
                 (false, true) => false,
                 (true, true) => is_stopped(poller, &mut events, Duration::ZERO),
@@ -126,13 +128,13 @@ impl Emulator {
             let Some(space) = self.line.space() else {
                 return count + self.drop_frames(READ_BATCH - count);
             };
-            // Errors other than "no frame" do not occur as long as the device exists.
+            // As long as the device exists, reads fail only if there is no frame.
             let Ok(bytes) = self.source.read(space) else { return count };
             let Some(packet) = Packet::parse(&space[..bytes]).filter(|packet| !packet.is_multicast()) else { continue };
             let frame = packet.frame();
             self.wire.offer(self.clock.now(), &frame, &mut self.pieces);
             let kept = self.pieces.iter().map(|piece| piece.segments.end).max();
-            // What the queue had no space for must not take memory.
+            // Segments that the queue dropped must not take memory.
             let is_short = kept.filter(|kept| *kept < frame.segments());
             let bytes = is_short.map_or(bytes, |kept| packet::shorten(&mut space[..bytes], kept));
             self.line.store(bytes, &mut self.pieces);
@@ -148,7 +150,7 @@ impl Emulator {
         dropped
     }
 
-    /// Writes a batch of the pieces that are due. Returns their number.
+    /// Writes a batch of due pieces. Returns their number.
     fn write_due(&mut self) -> usize {
         let Self { line, sink, headers, own, clock, late_nanos, .. } = self;
         for count in 0..WRITE_BATCH {
@@ -201,8 +203,8 @@ impl Emulator {
     }
 }
 
-/// Waits for a frame or the stop. Returns whether the path is stopped.
+/// Waits for a frame or a stop. Returns whether the path is stopped.
 fn is_stopped(poller: &Poller, events: &mut Events, at_most: Duration) -> bool {
-    // The poller fails only if its descriptor is invalid. Stopping is then the only safe way on.
+    // The poller fails only if its descriptor is invalid. In this case, the loop can only stop.
     poller.wait(events, Some(at_most)).is_err() || events.iter().any(|event| event.token == STOP)
 }

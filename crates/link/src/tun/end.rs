@@ -17,7 +17,7 @@ use sys::tun::Tun;
 const DEVICE: &str = "plimsoll0";
 /// MTU of the path, as on Ethernet.
 const MTU: u32 = 1500;
-/// Frames that wait until the emulator reads them. A frame has up to 64 KiB.
+/// Maximum number of frames that wait for the emulator to read them. A frame has up to 64 KiB.
 const QUEUE_FRAMES: u32 = 4096;
 const CONGESTION_FILE: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
@@ -32,20 +32,20 @@ pub struct End {
 }
 
 impl End {
-    /// Makes an end with its device and its route to the other end.
+    /// Creates an end, with its device and its route to the other end.
     pub(super) fn open(
         own: (Ipv4Addr, Ipv6Addr),
         other: (Ipv4Addr, Ipv6Addr),
         congestion: Option<&str>,
         buffer_bytes: Option<u64>,
     ) -> Result<Self, LinkError> {
-        // A thread of its own, because only the calling thread moves to the new namespace.
+        // This needs a separate thread, because the calling thread moves to the new namespace.
         let made = thread::scope(|scope| scope.spawn(|| make(own, other, congestion, buffer_bytes)).join());
         let (network, device, congestion) = made.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         Ok(Self { network, device: Arc::new(device), address: own.0, address_v6: own.1, congestion })
     }
 
-    /// Returns the IPv4 address of this end. Only the other end reaches it.
+    /// Returns the IPv4 address of this end. Only the other end can reach this address.
     #[must_use]
     pub fn address(&self) -> Ipv4Addr {
         self.address
@@ -69,15 +69,15 @@ impl End {
         self.network.id()
     }
 
-    /// Returns a path with which processes of the same user can enter the network namespace of this end, as long as the
-    /// link exists: `nsenter --net=PATH COMMAND`.
+    /// Returns a path with which processes of the same user can enter the network namespace of this end: `nsenter
+    /// --net=PATH COMMAND`. The path is valid as long as the link exists.
     #[must_use]
     pub fn place(&self) -> PathBuf {
         self.network.place()
     }
 
-    /// Moves the calling thread to this end. Sockets that it creates later belong to this end. Earlier sockets, and all
-    /// files, stay as they are.
+    /// Moves the calling thread to this end. Sockets that the thread creates later belong to this end. Sockets that the
+    /// thread created earlier and all files are not affected.
     ///
     /// # Errors
     /// Fails without `CAP_SYS_ADMIN`.
@@ -85,7 +85,7 @@ impl End {
         self.network.enter()
     }
 
-    /// Runs `work` at this end, in a thread of its own, and returns its result.
+    /// Runs `work` at this end in a separate thread, and returns its result.
     ///
     /// # Errors
     /// Fails if the thread cannot move to this end.
@@ -94,8 +94,8 @@ impl End {
         done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    /// Makes `command` run at this end. The kernel kills it when the *thread* that starts it ends, so nothing is left
-    /// behind by a crash.
+    /// Makes `command` run at this end. The kernel kills the command when the *thread* that starts it ends, so no
+    /// process remains after a crash.
     ///
     /// # Errors
     /// Fails if there are no more descriptors.
@@ -108,21 +108,21 @@ impl End {
         Arc::clone(&self.device)
     }
 
-    /// Returns the frames that the kernel dropped because the emulator did not read them in time.
+    /// Returns the number of frames that the kernel dropped because the emulator did not read them in time.
     pub(super) fn device_drops(&self) -> u64 {
         let table = self.within(|| fs::read_to_string("/proc/thread-self/net/dev"));
         table.ok().and_then(Result::ok).and_then(|table| drops_in(&table)).unwrap_or(0)
     }
 }
 
-/// Reads the dropped sent frames of the device from `/proc/net/dev`: the fourth of the columns after the eight of the
-/// received frames.
+/// Returns the number of frames that the device dropped when sending, from `/proc/net/dev`: the fourth column after the
+/// eight columns of received frames.
 fn drops_in(table: &str) -> Option<u64> {
     let line = table.lines().find_map(|line| line.trim_start().strip_prefix(DEVICE)?.strip_prefix(':'))?;
     line.split_whitespace().nth(8 + 3)?.parse().ok()
 }
 
-/// Moves the calling thread to a new namespace, and makes the device there.
+/// Moves the calling thread to a new namespace, and creates the device there.
 fn make(
     own: (Ipv4Addr, Ipv6Addr),
     other: (Ipv4Addr, Ipv6Addr),
@@ -173,8 +173,8 @@ fn denied(right: MissingRight, action: &'static str) -> impl FnOnce(io::Error) -
     }
 }
 
-/// Tells the ways apart in which the creation of a device fails. The file decides first: creating devices in a namespace
-/// of one's own is allowed if opening the file is.
+/// Returns the error for a device that could not be created. If the device file can be opened, the missing permission
+/// is the one to create devices in the namespace.
 fn refused_device(error: io::Error) -> LinkError {
     match error.kind() {
         io::ErrorKind::NotFound => MissingRight::NoDeviceFile.into(),

@@ -1,13 +1,13 @@
 //! The back end *tun*: an emulator in user space between two network namespaces.
 //!
-//! Each end of the path is a network namespace with a TUN device. One thread per direction reads frames from one device,
-//! and writes them to the other when they are due. The kernels of both ends do TCP as on a real path: handshake, slow
-//! start, loss recovery and congestion control.
+//! Each end of the path is a network namespace with a TUN device. One thread per direction reads frames from one
+//! device, and writes them to the other when they are due. The kernels at both ends run TCP as on a real path, with
+//! handshake, slow start, loss recovery and congestion control.
 //!
-//! Namespaces and devices have no names outside. They exist only while this process, or a process that it started at one
-//! of the ends, exists. The kernel therefore removes them even after `kill -9`. The interfaces of the host are never
-//! touched. Both ends have addresses from the ranges for benchmarks (RFC 2544 and RFC 5180), and no other network, so
-//! the addresses cannot collide with those of the host.
+//! Namespaces and devices have no names outside this process. Namespaces and devices exist only as long as this
+//! process, or a process that it has started at an end. The kernel therefore removes them even after `kill -9`. The
+//! interfaces of the host are never touched. The addresses of both ends are from the ranges for benchmarks (RFC 2544
+//! and RFC 5180). The namespaces have no other network, so the addresses cannot collide with those of the host.
 
 mod counters;
 mod emulator;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use sys::Waker;
 
-/// Environment variable that marks processes at the ends of a link. Its value is the number of the process that owns the
+/// Environment variable that marks processes at the ends of a link. Its value is the ID of the process that owns the
 /// link.
 pub const MARK: &str = "PLIMSOLL_LINK_OWNER";
 
@@ -36,14 +36,14 @@ const NEAR: (Ipv4Addr, Ipv6Addr) = (Ipv4Addr::new(198, 18, 0, 1), Ipv6Addr::new(
 /// Addresses of the far end.
 const FAR: (Ipv4Addr, Ipv6Addr) = (Ipv4Addr::new(198, 18, 0, 2), Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 2));
 
-/// Settings of a path that are not about its two directions.
+/// Settings of a path that do not belong to one of its directions.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Congestion control of TCP at both ends. `None` means the default of the host.
     pub congestion: Option<String>,
     /// Maximum sizes of the TCP buffers at both ends.
     pub buffers: Buffers,
-    /// Determines which segments are lost or reordered, and the jitter.
+    /// Seed of the jitter, and of the choice of segments that are lost or reordered.
     pub seed: u64,
 }
 
@@ -51,14 +51,14 @@ pub struct Settings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Buffers {
-    /// Large enough that one connection can use the whole rate, if the host's are smaller.
+    /// The sizes are raised if one connection could otherwise not use the whole rate.
     #[default]
     FitPath,
-    /// The same as those of the host.
+    /// The sizes are the same as on the host.
     AsHost,
 }
 
-/// An emulated path. Dropping it removes it.
+/// An emulated path. Dropping this value removes the path.
 #[derive(Debug)]
 pub struct Path {
     near: End,
@@ -80,7 +80,7 @@ impl Path {
     /// Makes a path.
     ///
     /// # Errors
-    /// Fails if the description has a mistake, a right is missing, or a system call fails. Nothing is left behind.
+    /// Fails if the description has a mistake, a permission is missing, or a system call fails. Nothing is left behind.
     pub fn open(spec: &LinkSpec, settings: &Settings) -> Result<Self, LinkError> {
         spec.check()?;
         let buffer_bytes = match settings.buffers {
@@ -119,7 +119,7 @@ impl Path {
         &self.far
     }
 
-    /// Returns how the maximum sizes of the TCP buffers were set.
+    /// Returns the way in which the maximum sizes of the TCP buffers were set.
     #[must_use]
     pub fn buffers(&self) -> Buffers {
         self.buffers
@@ -147,14 +147,14 @@ impl Drop for Path {
     }
 }
 
-/// Space for the frames of one direction if the rate is unlimited.
+/// Size of the buffer for the frames of one direction if its rate is unlimited.
 const RING_UNLIMITED_BYTES: u64 = 512 << 20;
-/// Space in addition to what the description needs: for frames that are larger than their segments on the wire, and for
-/// the ends of the ring that stay unused.
+/// Additional buffer space, for frames that are larger than their segments on the wire, and for the unused ends of the
+/// ring.
 const RING_SPARE_BYTES: u64 = 8 << 20;
 
-/// Returns the space for the frames of one direction: twice the bytes in flight and in the queue, because a small packet
-/// needs more space than it counts on the wire.
+/// Returns the size of the buffer for the frames of one direction. The size is twice the bytes in flight and in the
+/// queue, because a small packet takes more space in the buffer than on the wire.
 fn ring_bytes(spec: &LinkSpec, direction: Direction) -> usize {
     let DirectionSpec { rate, delay, jitter, .. } = *spec.direction(direction);
     let needed = rate.map(|rate| bytes_in(rate, delay + jitter) + spec.queue_bytes(direction).unwrap_or(0));
@@ -162,8 +162,8 @@ fn ring_bytes(spec: &LinkSpec, direction: Direction) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// Returns the largest TCP buffer that the path needs: what is in flight and in the queue, times four, because the kernel
-/// counts its own overhead too, and a sender keeps data until it is acknowledged.
+/// Returns the size of the largest TCP buffer that the path needs. The size is four times the bytes in flight and in
+/// the queue. The kernel includes its own overhead in the size, and a sender keeps data until it is acknowledged.
 fn buffer_bytes(spec: &LinkSpec) -> u64 {
     let needed = |direction| {
         let rate = spec.direction(direction).rate?;

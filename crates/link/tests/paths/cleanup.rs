@@ -1,4 +1,4 @@
-//! Nothing is left behind: after the end of a path, and after the kill of its owner.
+//! Nothing remains after the end of a path, or after its owner was killed.
 
 use crate::support::{PATIENCE, alone, bench, skip, spec, start};
 use link::session::Session;
@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Name of the test below that only this file starts, in a process of its own.
+/// Name of the test below, which only the test in this file starts, in a separate process.
 const OWNER: &str = "cleanup::owner_of_a_link";
 const FOLDER: &str = "PLIMSOLL_TEST_REGISTRY";
 
@@ -52,7 +52,8 @@ fn the_end_of_a_path_ends_its_processes_and_changes_no_interface() {
     assert_eq!(interfaces(), before);
 }
 
-/// Not a test: owns a link until it is killed. A command at the far end starts a process that outlives the command.
+/// Not an independent test: owns a link until the process is killed. A command at the far end starts a process that
+/// runs longer than the command.
 #[test]
 #[ignore = "started by another test"]
 fn owner_of_a_link() {

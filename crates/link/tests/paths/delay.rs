@@ -32,7 +32,7 @@ fn the_round_trip_is_the_sum_of_both_delays() {
     }
 }
 
-/// A packet of 1,500 bytes counts 1,514 on the wire, which takes 12.112 ms at 1 Mbit/s.
+/// A packet of 1,500 bytes takes 1,514 bytes on the wire, which is 12.112 ms at 1 Mbit/s.
 #[test]
 fn the_serialization_is_added() {
     if !has("ping", "-V") {

@@ -1,7 +1,8 @@
-//! Emulated paths compared with independent programs (ping, iperf3) and with counts of our own.
+//! Emulated paths, compared with independent programs (ping, iperf3) and with byte counts of the tests.
 //!
-//! The tests make their own network namespaces and send nothing outside them. Where a right or a program is missing, the
-//! tests that need it are skipped, counted and named. They run one after the other, because they measure time.
+//! The tests create their own network namespaces and send nothing outside of them. If a permission or a program is
+//! missing, the tests that need it are skipped, counted and named. The tests run one after the other, because they
+//! measure time.
 
 mod cleanup;
 mod delay;

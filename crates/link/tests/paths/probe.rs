@@ -1,4 +1,4 @@
-//! The probe finds paths as described, and finds what differs.
+//! The probe accepts paths that match their description, and detects differences.
 
 use crate::support::{bench, had_cpu, spec};
 use link::probe::{Difference, measure};

@@ -6,10 +6,10 @@ use serde_json::Value;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// Payload of the wire bytes of a full segment: 1,448 of 1,514 bytes.
+/// Payload share of the wire bytes of a full segment: 1,448 of 1,514 bytes.
 const PAYLOAD_SHARE: f64 = 1448.0 / 1514.0;
 
-/// Waits until a server at the far end accepts connections on `port`. The accepted connection is closed.
+/// Waits until a server at the far end accepts connections on `port`. The accepted connection is then closed.
 fn is_up(bench: &Bench, port: u16) -> bool {
     let begun = Instant::now();
     let connect =
@@ -28,7 +28,7 @@ fn is_up(bench: &Bench, port: u16) -> bool {
 
 /// Runs iperf3 between the ends. Returns the received payload in bits per second, without the first second.
 fn iperf3(bench: &Bench, arguments: &[&str]) -> f64 {
-    // The namespace is new, so the default port is free.
+    // The namespace is new, so no other process uses the default port.
     let _server = start(bench.path.far(), "iperf3", &["-s"]);
     assert!(is_up(bench, 5201), "iperf3 did not start");
     let all = [&["-c", "198.18.0.2", "-J", "-O", "1"][..], arguments].concat();
@@ -64,7 +64,7 @@ fn one_stream_has_the_rate_of_the_direction() {
         let (down, up) = (iperf3(&bench, &["-R", "-t", "2"]), iperf3(&bench, &["-t", "2"]));
         if had_cpu(&bench) {
             assert_rate(down, 200e6);
-            // The sender counts what it has handed over, so the rate of its intervals varies.
+            // The sender counts bytes when it passes them to the kernel, so the rate varies from interval to interval.
             assert!((0.9..1.1).contains(&(up / (50e6 * PAYLOAD_SHARE))), "{up}");
         }
     }

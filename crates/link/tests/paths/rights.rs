@@ -1,4 +1,4 @@
-//! Users without rights get one sentence with the right and a way on.
+//! Users without the permission get a one-sentence message that names the permission and a workaround.
 
 use crate::support::{bench, skip, spec};
 use link::LinkError;
@@ -7,13 +7,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-/// Name of the test below that only this file starts, as another user.
+/// Name of the test below, which only the test in this file starts, as another user.
 const USER: &str = "rights::a_user_without_rights";
 /// The user `nobody`.
 const NOBODY: &str = "65534";
 const MARK: &str = "PLIMSOLL_TEST_USER";
 
-/// Not a test: tries to make a path, and prints the error.
+/// Not an independent test: tries to create a path, and prints the error.
 #[test]
 #[ignore = "started by another test"]
 fn a_user_without_rights() {

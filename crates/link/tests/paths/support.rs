@@ -10,13 +10,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use sys::process::Process;
 
-/// Time that no step of a test needs.
+/// Time limit for each step of a test.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 static SKIPPED: AtomicU64 = AtomicU64::new(0);
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// A path, and the right to use the cores.
+/// A path, and exclusive use of the cores.
 pub struct Bench {
     pub path: Path,
     pub spec: LinkSpec,
@@ -33,7 +33,7 @@ pub fn spec(down: &str, up: &str) -> LinkSpec {
     LinkSpec { down: down.parse().unwrap(), up: up.parse().unwrap() }
 }
 
-/// Makes a path. Returns `None`, and skips the test, if a right is missing.
+/// Makes a path. If a permission is missing, skips the test and returns `None`.
 pub fn bench(down: &str, up: &str) -> Option<Bench> {
     bench_with(down, up, &Settings { seed: 1, ..Settings::default() })
 }
@@ -55,11 +55,11 @@ pub fn bench_with(down: &str, up: &str, settings: &Settings) -> Option<Bench> {
 pub fn skip(reason: &str) {
     let number = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
-    // Write directly to the file descriptor, because the test harness hides the output of tests that pass.
+    // Write directly to the file descriptor, because the test harness hides the output of successful tests.
     let _ = writeln!(std::io::stderr(), "skipped ({number} so far): {test}: {reason}");
 }
 
-/// Returns whether a program is installed. If not, the test is skipped, or fails with `REQUIRE_PEERS=1`.
+/// Returns whether a program is installed. Otherwise, the test is skipped, or fails with `REQUIRE_PEERS=1`.
 pub fn has(program: &str, version_flag: &str) -> bool {
     let found = Command::new(program).arg(version_flag).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
     if !found {
@@ -77,23 +77,24 @@ pub fn run(end: &End, program: &str, arguments: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// Starts a program at an end. It is killed when the returned value is dropped.
+/// Starts a program at an end. The program is killed when the returned value is dropped.
 pub fn start(end: &End, program: &str, arguments: &[&str]) -> Process {
     let mut command = Command::new(program);
     end.host(command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null())).unwrap();
     Process::spawn(&mut command).unwrap()
 }
 
-/// Time of all cores since the start of the system, in ticks.
+/// Total time of all cores since the boot of the system, in ticks.
 #[derive(Clone, Copy)]
 pub struct CoreTime {
     idle: u64,
-    /// Time in which a hypervisor let other machines use the cores.
+    /// Time for which a hypervisor gave the cores to other machines.
     stolen: u64,
     all: u64,
 }
 
-/// Reads the first line of `/proc/stat`: user, nice, system, idle, waiting for disks, interrupts, soft interrupts, stolen.
+/// Parses the first line of `/proc/stat`: user, nice, system, idle, waiting for disks, interrupts, soft interrupts,
+/// stolen.
 pub fn core_time() -> CoreTime {
     let text = std::fs::read_to_string("/proc/stat").unwrap();
     let line = text.lines().next().unwrap();
@@ -102,7 +103,7 @@ pub fn core_time() -> CoreTime {
 }
 
 impl CoreTime {
-    /// Returns the shares of the time since `start` in which the cores were idle, and in which one of the cores was stolen.
+    /// Returns two shares of the time since `start`: the idle time of all cores, and the stolen time of one core.
     fn shares_since(self, start: Self) -> (f64, f64) {
         let all = (self.all - start.all).max(1) as f64;
         let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
@@ -110,24 +111,24 @@ impl CoreTime {
     }
 }
 
-/// Share of the cores that was idle, from which on a late emulator is a defect, unless its core was stolen.
+/// If at least this share of the time of the cores was idle, a late emulator is a defect, unless its core was stolen.
 const IDLE_SHARE: f64 = 0.7;
 
-/// Longest lateness that stolen time explains, as a multiple of the stolen time. After a gap, the emulator also delivers
-/// late what arrives while it catches up. In 12 runs of 12.8 s on a host that stole 0.7 to 2.4 % of a core, 0.8 to 2 %
-/// of the bytes were late.
+/// Maximum lateness that stolen time can explain, as a multiple of the stolen time. After a gap, frames are also late
+/// if they arrive while the emulator catches up. In 12 runs of 12.8 s on a host that stole 0.7 to 2.4 % of a core, 0.8
+/// to 2 % of the bytes were late.
 const LATE_PER_STOLEN_MAX: f64 = 3.0;
 
-/// Returns whether the emulator had enough CPU time. If not, the rest of the test is skipped, because other processes or
-/// other machines have taken the cores.
+/// Returns whether the emulator had enough CPU time. If it did not, skips the rest of the test, because other processes
+/// or other machines used the cores.
 ///
 /// # Panics
-/// Panics if the emulator was late although it could have had the cores.
+/// Panics if the emulator was late although the cores were free.
 pub fn had_cpu(bench: &Bench) -> bool {
     had_cpu_since(&bench.path, bench.started)
 }
 
-/// Returns the same as [`had_cpu`], for a path that was made when `start` was read.
+/// Like [`had_cpu`], but for a path that was created when `start` was read.
 pub fn had_cpu_since(path: &Path, start: CoreTime) -> bool {
     let counts = [Direction::Down, Direction::Up].map(|direction| path.counts(direction));
     if counts.iter().all(|counts| counts.health() == link::tun::Health::Good) {

@@ -1,4 +1,5 @@
-//! TCP over a path: slow start, and sharing by many streams. The oracle is a count of bytes at the receiver.
+//! TCP over a path: slow start, and the shares of many concurrent streams. The expected values are compared with the
+//! bytes that the receiver counts.
 
 use crate::support::{Bench, PATIENCE, bench, bench_with, had_cpu};
 use link::tun::Settings;
@@ -48,7 +49,7 @@ fn a_stream_starts_slowly_and_reaches_the_rate() {
     // One bucket per round trip.
     let bytes = read_for(stream, Duration::from_secs(4), Duration::from_millis(100));
     let full = 200e6 / 8.0 / 10.0 * 1448.0 / 1514.0;
-    // The initial window is 10 segments, and it doubles with each round trip.
+    // The initial window has 10 segments, and doubles with each round trip.
     assert!((bytes[..3].iter().sum::<u64>() as f64) < 0.2 * full, "no slow start: {bytes:?}");
     if had_cpu(&bench) {
         let last = bytes[30..].iter().sum::<u64>() as f64 / (bytes.len() - 30) as f64;
@@ -59,7 +60,7 @@ fn a_stream_starts_slowly_and_reaches_the_rate() {
 #[test]
 fn many_streams_share_the_rate() {
     const STREAMS: usize = 50;
-    // Every kernel has reno. The default control of the host may need longer than this test to become fair.
+    // Every kernel has reno. With the default control of the host, fairness may take longer than this test.
     let settings = Settings { congestion: Some("reno".to_owned()), seed: 1, ..Settings::default() };
     let Some(bench) = bench_with("200Mbit/s,10ms", "10ms", &settings) else { return };
     let port = source(&bench);
@@ -67,7 +68,7 @@ fn many_streams_share_the_rate() {
     let (time, second) = (Duration::from_secs(6), Duration::from_secs(1));
     let readers: Vec<_> =
         streams.into_iter().map(|stream| thread::spawn(move || read_for(stream, time, second))).collect();
-    // The first second includes what arrived before the reading began.
+    // The first second includes data that arrived before the test began to read.
     let bytes: Vec<f64> =
         readers.into_iter().map(|reader| reader.join().unwrap()[1..].iter().sum::<u64>() as f64).collect();
     let sum: f64 = bytes.iter().sum();

@@ -48,19 +48,20 @@ impl PathSample {
 pub struct FlowSample {
     /// Round-trip time as the receiving side estimates it, in nanoseconds; 0 until enough data has arrived.
     pub receive_round_trip: u64,
-    /// Bytes that the peer may send before they are acknowledged; 0 if the kernel does not tell.
+    /// Bytes that the peer may send before they are acknowledged; 0 if the kernel does not report this number.
     pub receive_window: u64,
-    /// Bytes that the client may send before they are acknowledged; 0 if the kernel does not tell.
+    /// Bytes that the client may send before they are acknowledged; 0 if the kernel does not report this number.
     pub send_window: u64,
-    /// Nanoseconds in which data was waiting or in flight to the peer.
+    /// Time for which data was waiting or in flight to the peer, in nanoseconds.
     pub busy: u64,
-    /// Nanoseconds of these in which the peer's receive window was full.
+    /// The part of this time in which the peer's receive window was full, in nanoseconds.
     pub window_limited: u64,
-    /// Nanoseconds of these in which the client's send buffer was too small.
+    /// The part of this time in which the client's send buffer was too small, in nanoseconds.
     pub buffer_limited: u64,
 }
 
-/// Sums over samples of flow control. Only samples with a round trip of the receiving side count for [`Self::receiving`].
+/// Sums over samples of flow control. [`Self::receiving`] counts only samples in which the receiving side knows the
+/// round trip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FlowControl {

@@ -20,8 +20,8 @@ pub(super) struct PauseWatch {
     ends: u64,
     /// Longest gap between two ends, in nanoseconds.
     longest_gap: u64,
-    /// Longest gap before the first operations had ended, in nanoseconds. The first operations are those that started
-    /// before any operation had ended.
+    /// Longest gap before the first operations had ended, in nanoseconds. The first operations are the ones that
+    /// started before any operation had ended.
     opening_gap: u64,
     /// End of the latest pause.
     paused_until: Option<Instant>,
@@ -31,8 +31,8 @@ impl PauseWatch {
     /// Counts the end of an operation, and returns whether the operation was in flight during a pause. Also returns
     /// true for the first [`KNOWN_FROM`] operations, because pauses cannot be detected yet.
     ///
-    /// It is enough to compare with the latest pause. An operation that ends now and was in flight during an earlier
-    /// pause was also in flight during the latest pause.
+    /// Comparing with the latest pause is enough. An operation that ends now and was in flight during an earlier pause
+    /// was also in flight during the latest pause.
     #[inline]
     pub fn ended(&mut self, started: Instant, end: Instant) -> bool {
         let first_end = *self.first_end.get_or_insert(end);

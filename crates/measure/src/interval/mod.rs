@@ -1,4 +1,4 @@
-//! A slice of a run. It covers at most one second of one stage, or a longer time if old intervals were joined.
+//! A slice of a run. An interval covers at most one second of one stage, or a longer time if old intervals were joined.
 
 mod builder;
 mod client_load;

@@ -11,15 +11,15 @@ pub(super) const AFFECTED_MAX: f64 = 0.05;
 const UNREAD_MIN: f64 = 200_000.0;
 /// Minimum number of samples of unread responses.
 const SAMPLES_MIN: u64 = 20;
-/// Quantile at which the client's effect on times is checked. It corresponds to [`AFFECTED_MAX`]. A higher quantile is
-/// unsuitable, because one stall of a healthy client can make up most of the p99.
+/// Quantile at which the client's effect on times is checked. This quantile corresponds to [`AFFECTED_MAX`]. A higher
+/// quantile is unsuitable, because one stall of a healthy client can make up most of the p99.
 const SHOWN: f64 = 1.0 - AFFECTED_MAX;
 
 /// Time that the client added to operations, as measured in the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClientImpact {
-    /// Share of service time for which responses waited unread, in 0..=1. It is 0 if the wait is too short to matter,
-    /// and `None` if the wait was not measured.
+    /// Share of service time for which responses waited unread, in 0..=1. The share is 0 if the wait is too short to
+    /// matter, and `None` if the wait was not measured.
     pub service_share: Option<f64>,
     /// Share of the operations delayed by a client stall, in 0..=1. A stall delays operations directly, or through the
     /// queue that builds up during the stall. The share is 0 unless stalls explain most of the p95.

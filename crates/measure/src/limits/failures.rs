@@ -24,7 +24,7 @@ pub fn has_many_failures(summary: &Summary, model: &Model) -> bool {
 }
 
 /// Returns the share of the slots' time, in 0..=1, that was spent on operations that failed or were overdue, and on
-/// pauses after them. It is 0 in an open run.
+/// pauses after them. The share is 0 in an open run.
 #[must_use]
 pub fn failing_share(summary: &Summary, model: &Model) -> f64 {
     let Model::Closed { concurrency } = *model else { return 0.0 };

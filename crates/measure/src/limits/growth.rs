@@ -21,8 +21,9 @@ const GROUPS: [usize; 2] = [20, 10];
 const GROUPS_MIN: usize = 5;
 /// Minimum number of operations per group.
 const GROUP_OPERATIONS: u64 = 2;
-/// Minimum mean step from group to group that counts as growth, in standard errors. [`CERTAIN_BY_FEW`], divided by the
-/// number of steps, is added to the minimum. The sum corresponds to Student's t at about 0.1 %.
+/// Response times count as growing if the mean step from group to group is at least this many standard errors.
+/// [`CERTAIN_BY_FEW`], divided by the number of steps, is added to this number. The sum corresponds to Student's t at
+/// about 0.1 %.
 const CERTAIN: f64 = 3.1;
 const CERTAIN_BY_FEW: f64 = 12.0;
 /// Standard errors that are added to the minimum for a single class, because several classes are tried.

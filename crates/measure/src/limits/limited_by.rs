@@ -75,8 +75,8 @@ pub fn missed_by_client(summary: &Summary, model: &Model) -> u64 {
 }
 
 /// Returns whether too few descriptors or local ports limited an open run, for example because they restricted the
-/// number of slots. They are the limit only if the target is as fast with all slots in use as with few slots in use. A
-/// target that hangs, or makes operations wait, fills any number of slots.
+/// number of slots. Too few descriptors or ports are the limit only if the target is as fast with all slots in use as
+/// with few slots in use. A target that hangs, or makes operations wait, fills any number of slots.
 fn lacks_resources(summary: &Summary, model: &Model) -> bool {
     let Model::Open { in_flight_max } = *model else { return false };
     let (limits, slots_full) = (&summary.limits, summary.in_flight_peak >= in_flight_max);
@@ -98,7 +98,7 @@ fn slows_down(summary: &Summary, in_flight: u64) -> bool {
 /// Returns the reason why operations of an open run did not end in time.
 fn cause_of_missed_operations(summary: &Summary, in_flight_max: u64, impact: ClientImpact) -> LimitedBy {
     let (limits, tally) = (&summary.limits, &summary.stats.measured);
-    // A thread could not have generated the load even on a core of its own, so other processes do not matter.
+    // A thread could not have generated the load even with its own core, so other processes do not matter.
     if offered_too_much(limits.mean_busy(), tally) {
         return LimitedBy::ClientCpu;
     }
@@ -123,8 +123,8 @@ pub(super) fn used_path_share(summary: &Summary) -> Option<f64> {
     summary.path.used_share(received, summary.left_in_window(traffic.sent), summary.measured.seconds)
 }
 
-/// Returns whether body data waited in the network between client and target, or was lost there. An emulated path is also
-/// full if the run used most of its rate.
+/// Returns whether body data waited in the network between client and target, or was lost in this network. An emulated
+/// path is also full if the run used most of its rate.
 fn fills_link(summary: &Summary) -> bool {
     if used_path_share(summary).is_some_and(|share| share >= PATH_FULL) {
         return true;
@@ -135,15 +135,15 @@ fn fills_link(summary: &Summary) -> bool {
     stats.traffic.moved() / attempts >= LINK_BYTES && summary.evidence.network_paths.are_full()
 }
 
-/// Returns the reason why a client was too slow. Either the client needed more CPU time, or other processes on its host
-/// used the CPU time.
+/// Returns the reason why a client was too slow. Either the client itself needed more CPU time, or other processes on
+/// its host used too much of it.
 fn client_or_host(summary: &Summary) -> LimitedBy {
     let limits = &summary.limits;
     if limits.share(limits.host_delay) > TAKEN_MIN && limits.host_delay > limits.throttled {
         return LimitedBy::SharedHost;
     }
     let full = limits.share(limits.cpu) > CLIENT_MAX || limits.share(limits.throttled) > TAKEN_MIN;
-    // If a thread was not fully busy and still started operations late, other processes kept it from its core.
+    // If a thread was not fully busy but still started operations late, other processes kept it from its core.
     if full { LimitedBy::ClientCpu } else { LimitedBy::SharedHost }
 }
 

@@ -150,7 +150,7 @@ mod tests {
     use crate::stats::{Group, GroupStats};
     use crate::values::Enumerated;
 
-    /// Returns a run whose counters agree. It has 100 operations, and 10 of them failed.
+    /// Returns a run whose counters agree. The run has 100 operations, and 10 of them failed.
     fn consistent() -> Summary {
         let mut summary = Summary::default();
         let tally = &mut summary.stats.measured;

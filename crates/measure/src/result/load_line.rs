@@ -1,5 +1,5 @@
-//! The load line, which is the highest load that meets all objectives. It is known as a bracket between two tested
-//! levels.
+//! The load line, which is the highest load that meets all objectives. A search finds the load line as a bracket
+//! between two tested levels.
 
 use crate::enumerated;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ impl LoadUnit {
     }
 }
 
-/// What a level that was not decided lacked.
+/// The quantity of which a level had too little, so that it could not be decided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lack {
@@ -50,7 +50,7 @@ pub enum Outcome {
     },
     /// The level was too short to decide whether it passes.
     NotDecided {
-        /// What the level lacked.
+        /// The quantity of which the level had too little.
         #[serde(default)]
         lack: Lack,
         /// Description of the undecided objective or backlog.

@@ -70,7 +70,7 @@ pub enum ExitStatus {
     Unusable,
     /// 128 + the signal: the user interrupted the run.
     Interrupted(i32),
-    /// 4: the run could not start, or could not continue.
+    /// 4: the run could not start, or had to stop because of an error.
     CouldNotRun,
 }
 
@@ -136,7 +136,7 @@ pub struct RunFacts<'a> {
 /// Facts about an emulated path.
 #[derive(Clone, Copy, Debug)]
 pub struct PathFacts<'a> {
-    /// Measured properties that differ from what was asked for, as clauses.
+    /// Measured properties that differ from the requested ones, as clauses.
     pub differences: &'a [String],
     /// Health of the emulator during the run.
     pub emulator: EmulatorHealth,

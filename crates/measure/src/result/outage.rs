@@ -14,7 +14,7 @@ pub struct Second {
     pub ok: u64,
     /// Operations that failed for a reason other than a delay of the client.
     pub failed: u64,
-    /// Longest time that a failed operation took, in whole seconds.
+    /// Longest duration of a failed operation, in whole seconds.
     pub longest: u64,
     /// Time before the first success; empty without a success.
     #[serde(default, skip_serializing_if = "Edge::is_empty")]
@@ -27,9 +27,9 @@ pub struct Second {
 /// Part of a second without a success. An outage rarely begins and ends with a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edge {
-    /// Its length in whole tenths of a second, at most 10.
+    /// Length of this part in whole tenths of a second, at most 10.
     pub tenths: u8,
-    /// Operations that failed in it for a reason other than a delay of the client.
+    /// Operations that failed in this part for a reason other than a delay of the client.
     pub failed: u64,
 }
 
@@ -54,10 +54,10 @@ impl Edge {
 pub struct Silence {
     /// Time from the last sign of service to the end of the run.
     pub time: Duration,
-    /// Number of operations that hang because the target no longer serves. They were in flight at the end, had not
-    /// received a byte of a response, and had waited far longer than any successful operation took. Operations that
-    /// started before the last sign of service do not count. The target still served after their start, so they hang
-    /// for another reason.
+    /// Number of operations that hang because the target no longer serves. These operations were in flight at the end,
+    /// had not received a byte of a response, and had waited far longer than any successful operation took. Operations
+    /// that started before the last sign of service do not count. The target still served after their start, so they
+    /// hang for another reason.
     pub hanging: u64,
     /// Number of operations in flight at the end of the measured window.
     pub in_flight: u64,
@@ -132,7 +132,8 @@ impl Failing {
         });
         let failing: Vec<(u64, u64, &Part)> = ends.filter(|(_, _, part)| part.failed > 0).collect();
         // While operations wait for their timeouts, there may be seconds in which no operation ends. The period starts
-        // with the first operation that failed. It ends with the last failure, because later silence shows nothing.
+        // with the first operation that failed. The period ends with the last failure, because later silence shows
+        // nothing.
         let first =
             failing.iter().map(|(start, _, part)| start.saturating_sub(part.longest.saturating_mul(TENTHS))).min()?;
         let (_, last, _) = failing.last()?;
@@ -364,7 +365,7 @@ mod tests {
         assert_eq!(of(&[served, after, before, served]), Duration::from_millis(1800));
         assert_eq!(of(&[served, after, silent, before, served]), Duration::from_millis(2800));
         assert_eq!(of(&[served, served, before, served]), Duration::ZERO, "less than a second");
-        // Failures among successes are no part of an edge, and an edge without failures is not part of an outage.
+        // Failures among successes do not belong to an edge, and an edge without failures does not belong to an outage.
         let pause = second(Edge::default(), edge(9, 0));
         assert_eq!(of(&[served, pause, silent, second(edge(5, 0), Edge::default())]), Duration::from_secs(1));
         assert_eq!(of(&[served, pause, second(edge(9, 0), Edge::default())]), Duration::ZERO);

@@ -65,7 +65,7 @@ pub enum Reason {
         /// All attempts.
         of: u64,
     },
-    /// The emulated path between client and target is not the one that the user asked for.
+    /// The emulated path between client and target differs from the path that the user requested.
     OtherPath {
         /// Measured properties that differ, as clauses.
         differences: Vec<String>,

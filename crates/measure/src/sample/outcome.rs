@@ -262,8 +262,8 @@ pub enum OpOutcome {
     Ok,
     /// The last attempt of the operation failed.
     Failed(AttemptOutcome),
-    /// The operation was healthy, but still in flight at the end of the drain. Its response time is unknown, but at
-    /// least the time for which the operation had waited.
+    /// The operation was healthy, but still in flight at the end of the drain. The response time of the operation is
+    /// unknown, but at least the time for which the operation had waited.
     Unfinished,
     /// The client cut off the operation, because the requested number of bytes had arrived. Such an operation shows
     /// nothing about the target.

@@ -72,7 +72,7 @@ impl ColumnSummary {
     }
 }
 
-/// A folded series. Its size is limited by [`POINTS_MAX`] and the number of columns.
+/// A folded series. [`POINTS_MAX`] and the number of columns limit the size of the series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// The columns.

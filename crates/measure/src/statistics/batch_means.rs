@@ -1,11 +1,11 @@
 //! Confidence intervals for rates of one run. The observations are batches of windows.
 //!
 //! Rates, shares and costs are ratios of two sums over windows, such as operations per second or CPU time per
-//! operation. Let xᵢ and yᵢ be the two values of window i, and R the ratio over the whole run. The residuals
-//! xᵢ − R yᵢ then add up to 0, and the standard error of R follows from batches of residuals (W. G. Cochran, "Sampling
-//! Techniques", 3rd ed. 1977, §6.4). The size of batches is doubled until their correlation is small, as in the method
-//! of batch means (A. M. Law, "Simulation Modeling and Analysis", 5th ed. 2015, §9.5.3). The remaining correlation ρ
-//! widens the interval by √((1 + ρ) / (1 − ρ)), which is the factor of a first-order autoregressive series.
+//! operation. Let xᵢ and yᵢ be the two values of window i, and R the ratio over the whole run. The residuals xᵢ − R yᵢ
+//! then add up to 0. The standard error of R follows from batches of residuals (W. G. Cochran, "Sampling Techniques",
+//! 3rd ed. 1977, §6.4). The size of batches is doubled until their correlation is small, as in the method of batch
+//! means (A. M. Law, "Simulation Modeling and Analysis", 5th ed. 2015, §9.5.3). The remaining correlation ρ widens the
+//! interval by √((1 + ρ) / (1 − ρ)), which is the factor of a first-order autoregressive series.
 
 use super::series::{autocorrelation, variance};
 use super::{CONFIDENCE, Estimate, student};

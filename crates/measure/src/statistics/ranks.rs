@@ -1,4 +1,4 @@
-//! Rank tests for two sets of runs. They assume nothing about the distribution of a metric.
+//! Rank tests for two sets of runs. The tests assume nothing about the distribution of a metric.
 //!
 //! A run is one observation, even if it has many operations. Some variation occurs only between runs, for example in
 //! caches, in the placement of processes, or because of other users of the machine.
@@ -13,10 +13,11 @@ pub const RUNS_MAX: usize = 1000;
 /// Returns the two-sided p-value of the Mann-Whitney test. This is the probability that the ranks are at least as far
 /// apart as these if the two sets do not differ. `None` if a set is empty.
 ///
-/// For up to 60 runs, the p-value is exact, even with ties. It is computed from the distribution of the rank sum over
-/// all ways to divide the runs into two sets, given their midranks (B. Streitberg and J. Röhmel, "Exact distributions
-/// for permutation and rank tests", Statistical Software Newsletter 12 (1986), 10–17). For more runs, the p-value is
-/// the normal approximation with continuity and tie correction (E. L. Lehmann, "Nonparametrics", 1975, §1.4).
+/// For up to 60 runs, the p-value is exact, even with ties. The exact p-value is computed from the distribution of the
+/// rank sum over all ways to divide the runs into two sets, given their midranks (B. Streitberg and J. Röhmel, "Exact
+/// distributions for permutation and rank tests", Statistical Software Newsletter 12 (1986), 10–17). For more runs, the
+/// p-value is the normal approximation with continuity and tie correction (E. L. Lehmann, "Nonparametrics", 1975,
+/// §1.4).
 #[must_use]
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.is_empty() || b.is_empty() {
@@ -74,7 +75,8 @@ fn approximate(ranks: &[usize], chosen: usize, sum: usize) -> f64 {
     if variance > 0.0 { (2.0 * normal::above(distance / variance.sqrt())).min(1.0) } else { 1.0 }
 }
 
-/// Hodges-Lehmann estimate of a location or of a shift. It is infinite if most of the differences are infinite.
+/// Hodges-Lehmann estimate of a location or of a shift. The estimate is infinite if most of the differences are
+/// infinite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shift {
     /// The estimate.
@@ -117,9 +119,10 @@ fn shift(mut values: Vec<f64>, rank: usize) -> Option<Shift> {
 /// empty.
 ///
 /// Differences of 0 have ranks but count for neither side (J. W. Pratt, "Remarks on zeros and ties in the Wilcoxon
-/// signed rank procedures", JASA 54 (1959), 655–667). For up to 60 pairs, the p-value is exact, even with ties. It is
-/// computed from the distribution of the rank sum over all combinations of signs, given the midranks. For more pairs,
-/// the p-value is the normal approximation with continuity correction (E. L. Lehmann, "Nonparametrics", 1975, §3.2).
+/// signed rank procedures", JASA 54 (1959), 655–667). For up to 60 pairs, the p-value is exact, even with ties. The
+/// exact p-value is computed from the distribution of the rank sum over all combinations of signs, given the midranks.
+/// For more pairs, the p-value is the normal approximation with continuity correction (E. L. Lehmann, "Nonparametrics",
+/// 1975, §3.2).
 #[must_use]
 pub fn signed_rank(differences: &[f64]) -> Option<f64> {
     if differences.is_empty() {

@@ -14,9 +14,9 @@
 //!
 //! Batches cannot show a spell that has not happened yet. Until the first spell, no estimate of the variance can
 //! protect the test. The constant `SPELL` protects it instead. The test decides "within" only after a time in which a
-//! target at its bound would have had `SPELLS_WITHIN` spells of this length on average. It decides "beyond" only when
-//! the slow operations would fill `SPELLS_BEYOND` such spells. Before a level passes, its trend is extrapolated to the
-//! end of the level.
+//! target at its bound would have had `SPELLS_WITHIN` spells of this length on average. The test decides "beyond" only
+//! when the slow operations would fill `SPELLS_BEYOND` such spells. Before a level passes, its trend is extrapolated to
+//! the end of the level.
 
 use std::time::Duration;
 
@@ -102,7 +102,8 @@ impl Sequential {
             }
         }
         if self.windows.len() > WINDOWS_MAX {
-            // The number of windows is odd here, so the last window is not merged. It consists of the slice just added.
+            // The number of windows is odd here, so the last window is not merged. The last window consists of the
+            // slice just added.
             self.windows = in_batches(&self.windows, 2).collect();
             (self.each, self.filled) = (self.each * 2, 1);
         }

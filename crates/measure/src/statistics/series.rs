@@ -96,7 +96,7 @@ impl Dependence {
     }
 }
 
-/// Returns the largest lag to use. It is twice the smallest lag that is followed by k consecutive lags without
+/// Returns the largest lag to use. This lag is twice the smallest lag that is followed by k consecutive lags without
 /// significant correlation, where k is √(log₁₀ n), but at least 5. `None` if there is no such lag up to √n, because the
 /// series has not settled.
 fn reach(values: &[f64]) -> Option<usize> {

@@ -46,11 +46,12 @@ pub fn share(units: &[Share]) -> Option<f64> {
 
 /// Returns the difference of the shares, new − base. `None` if a side has no operation that counts.
 ///
-/// If all operations succeeded on one side and none on the other, the p-value is exact (R. A. Fisher's test). It is 2
-/// divided by the number of ways to choose which operations succeed, because only the observed way and its mirror image
-/// are as extreme. In all other cases, the p-value is that of the t statistic, with the number of units minus 2 as
-/// degrees of freedom. With a single unit per side, the variation of units is unknown. In this case, only differences
-/// of one half or more are tested, by the normal approximation with continuity correction.
+/// If all operations succeeded on one side and none succeeded on the other side, the p-value is exact (R. A. Fisher's
+/// test). The exact p-value is 2 divided by the number of ways to choose which operations succeed, because only the
+/// observed way and its mirror image are as extreme. In all other cases, the p-value is that of the t statistic, with
+/// the number of units minus 2 as degrees of freedom. With a single unit per side, the variation of units is unknown.
+/// In this case, only differences of one half or more are tested, by the normal approximation with continuity
+/// correction.
 ///
 /// The interval combines the Wilson intervals of both shares for the effective number of operations (R. G. Newcombe,
 /// "Interval estimation for the difference between independent proportions", Statistics in Medicine 17 (1998), 873–890,
@@ -93,7 +94,7 @@ fn statistic(one: Share, two: Share, correction: f64) -> f64 {
 }
 
 /// Returns the ratio of the variance of the units' shares to the variance that these shares would have if operations
-/// were independent. It is at least 1. `None` if no unit could vary.
+/// were independent. The ratio is at least 1. `None` if no unit could vary.
 fn dispersion(base: &[Share], new: &[Share], order: Units) -> Option<f64> {
     let freedom = (base.len() + new.len()).checked_sub(2).filter(|freedom| *freedom > 0)?;
     let (base, new) = (residuals(base), residuals(new));

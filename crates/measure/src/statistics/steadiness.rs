@@ -39,9 +39,9 @@ pub enum Steadiness {
 
 /// Judges a series of one value per second; `None` if it is too short.
 ///
-/// MSER-5 determines how much of the beginning to leave out. It forms batches of 5 points, and chooses the number d ≤ n
-/// / 2 of batches for which Σ_{j>d} (Zⱼ − Z̄)² / (n − d)² is the smallest (K. P. White, M. J. Cobb and S. C. Spratt, "A
-/// comparison of five steady-state truncation heuristics for simulation", WSC 2000, 755–760). There are
+/// MSER-5 determines how much of the beginning to leave out. MSER-5 forms batches of 5 points, and chooses the number d
+/// ≤ n / 2 of batches for which Σ_{j>d} (Zⱼ − Z̄)² / (n − d)² is the smallest (K. P. White, M. J. Cobb and S. C.
+/// Spratt, "A comparison of five steady-state truncation heuristics for simulation", WSC 2000, 755–760). There are
 /// counter-examples to MSER-5, so the rest is also tested for a drift. A drift is reported if two conditions are met:
 /// the Mann-Kendall test on the batches is significant at 1 % (H. B. Mann, Econometrica 13 (1945), 245–259; M. G.
 /// Kendall, "Rank Correlation Methods", 1975), and the change by Sen's slope exceeds 5 % of the median (P. K. Sen,

@@ -15,8 +15,8 @@ use crate::sample::outcome::{AttemptClass, AttemptOutcome, Cause, OpOutcome};
 use crate::values::{Distribution, add};
 use serde::{Deserialize, Serialize};
 
-/// Operations of one kind that a client stall affected. They are a subset of the operations in the [`super::KindStats`]
-/// that contains this value.
+/// Operations of one kind that a client stall affected. The operations are a subset of the operations in the
+/// [`super::KindStats`] that contains this value.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct AffectedOperations {
     /// Operations that succeeded.

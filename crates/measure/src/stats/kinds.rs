@@ -64,7 +64,7 @@ pub struct KindStats {
     /// TTFB of the unfinished operations that received a first byte.
     #[serde(default)]
     pub unfinished_ttfb: Distribution,
-    /// Operations that a client stall affected. They are also counted in the fields above.
+    /// Operations that a client stall affected. These operations are also counted in the fields above.
     #[serde(default, skip_serializing_if = "AffectedOperations::is_empty")]
     pub affected: AffectedOperations,
     /// Times of a sample of the successful operations, whose responses have an arrival timestamp.
@@ -186,9 +186,9 @@ impl KindStats {
         }
     }
 
-    /// Returns the number of hanging operations, which count as failures of the target. They had not received a byte
-    /// of a response when the run ended, although they had waited far longer than any successful operation took. The
-    /// other unfinished operations were healthy, but the end of the run interrupted them.
+    /// Returns the number of hanging operations, which count as failures of the target. These operations had not
+    /// received a byte of a response when the run ended, although they had waited far longer than any successful
+    /// operation took. The other unfinished operations were healthy, but the end of the run interrupted them.
     #[must_use]
     pub fn hanging(&self) -> u64 {
         self.unanswered_wait.beyond(self.hangs_from()).0

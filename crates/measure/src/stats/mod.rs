@@ -1,7 +1,7 @@
 //! All counts and times of a run, in a form that can be merged.
 //!
 //! [`Stats`] contains the results of one thread in one interval, of all threads in one interval, or of a whole run.
-//! Merging works in the same way at every level. It is associative and commutative.
+//! Merging works in the same way at every level. Merging is associative and commutative.
 
 pub mod affected_operations;
 mod connections;
@@ -55,13 +55,13 @@ pub struct Stats {
     /// Results by host, size and header.
     #[serde(deserialize_with = "bounded::list::<_, _, GROUPS_IN_RECORD>")]
     pub groups: Vec<Group>,
-    /// Integral of the number of operations in flight over the measured window, in nanoseconds. It is computed from
-    /// starts and ends.
+    /// Integral of the number of operations in flight over the measured window, in nanoseconds. The integral is
+    /// computed from starts and ends.
     pub in_flight_nanos: u64,
     /// Sum of the times for which operations were in flight inside the measured window, in nanoseconds.
     pub residence_nanos: u64,
     /// Time inside the measured window for which slots of a closed run paused because the target could not be reached.
-    /// It is summed over the slots, in nanoseconds.
+    /// The time is summed over the slots, in nanoseconds.
     #[serde(default)]
     pub back_off_nanos: u64,
     /// Ends of the last operations.
@@ -98,8 +98,8 @@ impl LastEnds {
     }
 }
 
-/// The time before the first success of an interval and the time after the last one, which [`LastEnds`] shows. They are
-/// parts of an outage that does not begin and end with an interval.
+/// The time before the first success of an interval and the time after the last one, which [`LastEnds`] shows. If an
+/// outage begins or ends in the middle of an interval, these times are parts of the outage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SuccessEdges {
     /// End of the first operation that succeeded.
@@ -125,7 +125,7 @@ impl SuccessEdges {
         self.failed_after = 0;
     }
 
-    /// Notes an operation that failed.
+    /// Records an operation that failed.
     #[inline]
     pub(crate) fn failed(&mut self) {
         self.failed_after += 1;

@@ -118,7 +118,7 @@ impl KindStats {
         }
     }
 
-    /// Returns the number of operations that would not exceed `bound` without the time inside the client.
+    /// Returns the number of operations that would take at most `bound` without the time inside the client.
     #[must_use]
     pub fn beyond_inside(&self, timed: Timed, bound: f64) -> u64 {
         let values = self.timed(timed).0;

@@ -37,7 +37,7 @@ impl UnreadResponses {
         match sample {
             ReadSample::Discarded => self.discarded += 1,
             ReadSample::Timestamped { nanos, stands_for } => {
-                // If a response arrived before its request was sent, it waited for longer than the service time.
+                // A response that arrived before its request was sent waited for longer than the service time.
                 let nanos = nanos.min(service_nanos);
                 self.sampled += 1;
                 self.exact += u64::from(exact);
@@ -95,7 +95,7 @@ impl TimestampedTimes {
     /// Adds an operation that succeeded, if its response has an arrival timestamp.
     pub(crate) fn add(&mut self, sample: &OpSample) {
         if let Some(ReadSample::Timestamped { nanos, stands_for }) = sample.unread {
-            // If a response arrived before its request was sent, it waited for longer than the service time.
+            // A response that arrived before its request was sent waited for longer than the service time.
             let service = sample.service_nanos().unwrap_or(0);
             let starting = sample.lateness_nanos().saturating_add(sample.client_send_nanos);
             self.record((sample.response_nanos(), service), starting, nanos.min(service), stands_for.into());

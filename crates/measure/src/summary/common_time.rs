@@ -173,8 +173,8 @@ impl CommonTime {
     pub fn take(&self, run: usize, mut interval: Interval) -> Option<Interval> {
         let placed = self.place(run, Span::of(&interval))?;
         let zero = self.members.get(run)?.zero;
-        // The instants of different runs are on different clocks. The first and last operations of one run are also not
-        // the first and last operations of all runs.
+        // The instants of different runs are on different clocks. The first and last operations of one run are not the
+        // first and last operations of all runs together.
         (interval.evidence.edges, interval.evidence.schedule_end) = (Edges::default(), None);
         for example in &mut interval.stats.examples {
             let wall = zero.saturating_add(example.at.as_nanos());

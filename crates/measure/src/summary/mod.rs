@@ -229,7 +229,7 @@ impl Summary {
         (self.window_ok > 0).then(|| after as f64 / self.window_ok as f64)
     }
 
-    /// Returns the operations of the window that had been offered and had not ended when the records end. The number is 0
+    /// Returns the number of operations of the window that were offered but have no end in the records. The number is 0
     /// for a run that ended.
     #[must_use]
     pub fn open_operations(&self) -> u64 {
@@ -245,8 +245,8 @@ impl Summary {
     }
 
     /// Returns the share of operations that succeeded, in 0..=1. Operations count if they ended, were dropped, or hung
-    /// ([`KindStats::hanging`]). Other unfinished operations are healthy and are left out. `None` if no operation
-    /// counts.
+    /// until the end ([`KindStats::hanging`]). Other unfinished operations are healthy and are left out. `None` if no
+    /// operation counts.
     #[must_use]
     pub fn success(&self) -> Option<f64> {
         let tally = &self.stats.measured;
@@ -293,9 +293,9 @@ impl Summary {
         (self.measured.seconds > 0.0).then(|| self.stats.in_flight_nanos as f64 / 1e9 / self.measured.seconds)
     }
 
-    /// Returns the time that each successful operation spent on connections, which ab calls "Connect". It includes the
-    /// TLS handshake. Operations on a kept-alive connection count as zero. In a run with TLS, connections without a
-    /// handshake also count as zero.
+    /// Returns the time that each successful operation spent on connections, which ab calls "Connect". The time
+    /// includes the TLS handshake. Operations on a kept-alive connection count as zero. In a run with TLS, connections
+    /// without a handshake also count as zero.
     #[must_use]
     pub fn connect_of_all(&self) -> Distribution {
         let with_tls = self.all.connect_and_handshake.count() > 0;

@@ -1,8 +1,8 @@
 //! Facts about single seconds. These facts are kept when old intervals are joined.
 //!
 //! An outage consists of seconds without a success, and of the parts of a second before and after it. An interval of a
-//! minute that contains some successes does not show these. Long runs therefore keep these facts for every second. Equal
-//! seconds in a row are one entry.
+//! minute that contains some successes does not show these seconds. Long runs therefore keep these facts for every
+//! second. Equal seconds in a row are one entry.
 
 use crate::interval::Interval;
 use crate::result::outage::{self, Edge, Second};
@@ -117,14 +117,15 @@ impl SingleSeconds {
         if is_whole && interval.stage == Stage::Measured && (tally.ok > 0 || !was_stopped(interval)) {
             let longest = longest_nanos / INTERVAL.as_nanos() as u64;
             let silent = Second { failed, longest, ..Second::default() };
-            // Failures between two successes do not matter. They are left out, so that most seconds of a run are equal.
+            // Failures between two successes do not matter. Such failures are left out, so that most seconds of a run
+            // are equal.
             let each = if tally.ok > 0 { serving(interval, failed) } else { silent };
             facts.push(Stretch { seconds: 1, each });
         }
         facts
     }
 
-    /// Adds the facts about the time that follows.
+    /// Adds the facts about the part of the run that follows this part.
     pub fn append(&mut self, later: &Self) {
         let Self { stretches, added: _, without_response, since_service, stopped_at_end } = later;
         stretches.iter().for_each(|stretch| self.push(*stretch));

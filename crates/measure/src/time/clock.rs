@@ -17,7 +17,7 @@ pub struct Instant(u64);
 impl Instant {
     /// Zero of the clock.
     pub const ZERO: Self = Self(0);
-    /// Instant that no clock reaches, after 584 years. It stands for "no deadline".
+    /// Instant that no clock reaches, after 584 years. This instant stands for "no deadline".
     pub const NEVER: Self = Self(u64::MAX);
 
     /// Returns the instant `nanos` nanoseconds after the clock's zero.
@@ -77,11 +77,11 @@ impl fmt::Display for Instant {
 
 /// Source of monotonic time.
 pub trait Clock {
-    /// Returns the current instant. It never decreases.
+    /// Returns the current instant. The instants never decrease.
     fn now(&self) -> Instant;
 }
 
-/// Monotonic clock of the operating system. Its zero is the creation of this value.
+/// Monotonic clock of the operating system. The zero of this clock is the creation of this value.
 ///
 /// The clock is `Copy`, so that all threads of a run share one zero.
 #[derive(Clone, Copy, Debug)]

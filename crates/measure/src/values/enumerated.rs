@@ -1,7 +1,7 @@
 //! Closed sets of names, and exact counts over them.
 //!
 //! Outcomes, causes and flags are enums in which each member has a fixed name. [`Counts`] has one counter for each
-//! member. It can be merged without loss, and is serialized as a map from names to counts, without zeros.
+//! member. The counters can be merged without loss, and are serialized as a map from names to counts, without zeros.
 
 use serde::de::{Error, MapAccess, Visitor};
 use serde::ser::SerializeMap;

@@ -1,4 +1,4 @@
-//! Pseudorandom numbers from a seed. They are the same on every machine.
+//! Pseudorandom numbers from a seed. The numbers are the same on every machine.
 //!
 //! The algorithm is SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
 //! [`mix`] computes a number from an index. The sequence of [`Random`] is used for resampling.

@@ -1,5 +1,5 @@
 //! `plimsoll cleanup`: deletes what `prepare` and runs of `mix` wrote, and nothing else. The command never empties a
-//! bucket. It deletes only keys that it derives from the dataset's description.
+//! bucket. The command deletes only keys that it derives from the dataset's description.
 
 use super::prepare::show;
 use crate::failure::Failure;

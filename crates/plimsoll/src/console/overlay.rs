@@ -17,7 +17,7 @@ const ERASE_LINE: &str = "\r\x1b[K";
 const OPEN: &str = "\x1b[?1049h\x1b[?25l";
 /// Ends colors, shows the cursor, and switches back to the usual screen with its earlier content.
 const CLOSE: &str = "\x1b[0m\x1b[?25h\x1b[?1049l";
-/// Makes the terminal show what follows at once, if it supports this. Other terminals ignore it.
+/// Asks the terminal to show the following output all at once. Terminals that do not support this ignore it.
 const BEGIN_FRAME: &str = "\x1b[?2026h";
 const END_FRAME: &str = "\x1b[?2026l";
 
@@ -84,7 +84,7 @@ impl Overlay {
     }
 }
 
-/// Writes to standard error. A terminal that is gone is no reason to stop.
+/// Writes to standard error. Ignores failures, because the program must continue if its terminal is gone.
 fn write(bytes: &[u8]) {
     let mut stream = io::stderr().lock();
     let _ = stream.write_all(bytes).and_then(|()| stream.flush());
@@ -133,8 +133,8 @@ pub fn remove_forever() {
     overlay.remove();
 }
 
-/// Opens a view. Does nothing if it is open. Returns whether it was just opened, so that it has to be drawn from
-/// scratch; `None` if it cannot be drawn now, because the process is in the background or about to end.
+/// Opens a view. Does nothing if it is open. Returns `true` if the view was just opened, so that it must be drawn
+/// completely. Returns `None` if it cannot be drawn now, because the process is in the background or about to end.
 pub fn open_view() -> Option<bool> {
     let mut overlay = overlay();
     if overlay.closed || !sys::terminal::is_in_foreground(io::stderr().as_fd()) {

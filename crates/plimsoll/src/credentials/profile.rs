@@ -19,8 +19,8 @@ const SSO: [&str; 2] = ["sso_session", "sso_start_url"];
 #[derive(Debug, Default)]
 pub(super) struct Settings {
     plain: HashMap<String, String>,
-    /// Nested settings: indented lines below a setting without a value. The map's key is the name of the outer setting
-    /// and the name of the nested setting.
+    /// Nested settings, which are indented lines below a setting without a value. The map's key is the name of the
+    /// outer setting and the name of the nested setting.
     nested: HashMap<(String, String), String>,
 }
 

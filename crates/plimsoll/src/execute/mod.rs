@@ -120,7 +120,8 @@ fn run_in(
     let begin = description::begin(plan, options, link.as_ref(), saved::unix_ms());
     let writer = store::RunWriter::create(directory, &begin).map_err(|error| cannot_save("the run", &error))?;
     let writer = writer.giving_way(engine::give_way);
-    // A level of a search usually ends long before its maximum duration, so that duration is no plan.
+    // A level of a search usually ends long before its maximum duration, so the progress must not show this duration as
+    // planned.
     let stop = StopAfter { time: plan.stop.time.filter(|_| options.monitor.is_none()), ..plan.stop };
     options.progress.run_starts(&begin, stop, options.number.filter(|(_, all)| *all > 1));
     let log = match log_ops {

@@ -1,4 +1,4 @@
-//! Recording of a run in progress. It saves and shows every interval, and handles interrupts.
+//! Recording of a run in progress. The recording saves and shows every interval, and handles interrupts.
 
 use super::{RunOptions, damaged_object};
 use crate::live_metrics::LiveMetrics;

@@ -24,7 +24,7 @@ pub fn reason(control: &Control, recording: &Recording) -> EndReason {
     }
 }
 
-/// Returns the failure of a run that never reached its target. Such a run has no report.
+/// Returns the failure for a run that never reached its target. Such a run has no report.
 pub fn unreachable(plan: &Plan, run: &SavedRun) -> Option<Failure> {
     let Some(EndReason::Unreachable { detail }) = run.end.as_ref().map(|end| &end.reason) else { return None };
     let target = match &plan.connections.route {

@@ -13,7 +13,7 @@ use telemetry::otlp::{Times, encode};
 /// Time between two pushes.
 const EVERY: Duration = Duration::from_secs(10);
 
-/// The thread that pushes. It ends when this value is dropped, after a last push.
+/// The thread that pushes. The thread ends when this value is dropped, after a last push.
 pub struct Pusher {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,

@@ -1,5 +1,5 @@
-//! The HTTP server of live metrics. Its threads are not load threads, and everything that a client can use is limited:
-//! connections, time and the size of a request.
+//! The HTTP server of live metrics. The threads of the server are not load threads. Everything that a client can use is
+//! limited: connections, time and the size of a request.
 
 use super::Shared;
 use crate::failure::Failure;
@@ -52,13 +52,13 @@ fn cannot_listen(address: SocketAddr, error: &io::Error) -> Failure {
     Failure::could_not_run(format!("--metrics {address}: cannot listen: {error}; {fix}"))
 }
 
-/// The metrics as text. The text is encoded again only if the metrics have changed, however often clients request it.
+/// The metrics as text. The text is encoded again only when the metrics have changed, for any number of requests.
 struct Pages {
     shared: Arc<Shared>,
     encoded: Mutex<Vec<Encoded>>,
 }
 
-/// The text of a version of the metrics in a format.
+/// The text of one version of the metrics, in one format.
 struct Encoded {
     format: Format,
     version: u64,

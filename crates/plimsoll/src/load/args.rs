@@ -188,10 +188,10 @@ pub struct Connections {
     /// Connect to a unix socket.
     #[arg(long, value_name = "PATH", help_heading = "Connections", hide_short_help = true)]
     pub unix_socket: Option<PathBuf>,
-    /// Speed of network cards that do not tell their speed, e.g. 10Gbit/s. Reports show its used share.
+    /// Speed to assume for network cards that do not report one, e.g. 10Gbit/s. Reports show its used share.
     #[arg(long, value_name = "RATE", help_heading = "Connections", hide_short_help = true)]
     pub nic_speed: Option<DataRate>,
-    /// Make the load through a link of `plimsoll link`: its number, or without a value the only link.
+    /// Make the load through a link of `plimsoll link`, given by its number; without a number, through the only link.
     #[arg(
         long,
         value_name = "NUMBER",

@@ -14,7 +14,8 @@ const COLUMNS_MAX: usize = 79;
 /// A message is shown only after its work has taken this long.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The line of work outside of runs. It is hidden if standard error is not a terminal, and while a live view is open.
+/// The line of work outside of runs. The line is hidden if standard error is not a terminal, and while a live view is
+/// open.
 pub struct LiveLine {
     shown: bool,
 }

@@ -33,7 +33,7 @@ pub fn with_progress<T>(describe: impl Fn(u64, Duration) -> String, ask: impl Fn
     result
 }
 
-/// Returns the failure of requests outside of a run. The message shows whether the user interrupted the requests.
+/// Returns the failure for requests outside of a run. The message shows whether the user interrupted the requests.
 pub fn requests_failed(text: impl std::fmt::Display) -> Failure {
     if sys::signals::interrupts().count > 0 {
         requests_interrupted(text.to_string())
@@ -42,7 +42,7 @@ pub fn requests_failed(text: impl std::fmt::Display) -> Failure {
     }
 }
 
-/// Returns the failure of requests that were interrupted.
+/// Returns the failure for requests that were interrupted.
 pub fn requests_interrupted(text: impl Into<String>) -> Failure {
     Failure::Message(exit_of_interrupt(), text.into())
 }

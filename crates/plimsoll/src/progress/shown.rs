@@ -83,7 +83,7 @@ impl Progress {
         Self { shown: self.shown.clone(), aside: true }
     }
 
-    /// Updates the state. It is drawn at the next occasion.
+    /// Updates the state. The new state is drawn with the next frame.
     pub fn update(&self, change: impl FnOnce(&mut State)) {
         let Some(shown) = &self.shown else { return };
         let shown = &mut *lock(shown);
@@ -132,7 +132,7 @@ impl Progress {
         shown.draw_view();
     }
 
-    /// Draws the live view if it is time to, during work without a run. Call this about every 50 ms.
+    /// During work without a run, draws the live view if it is due. Call this about every 50 ms.
     pub fn refresh(&self) {
         if let Some(shown) = &self.shown {
             lock(shown).draw_view();
@@ -153,7 +153,7 @@ fn lock(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
 }
 
 impl Shown {
-    /// Draws the live view, if there is one and it is time to.
+    /// Draws the live view, if there is one and it is due.
     fn draw_view(&mut self) {
         let Surface::View(frames) = &mut self.surface else { return };
         let elapsed = self.started.elapsed();
@@ -182,7 +182,7 @@ impl Frames {
 
 impl Drop for Shown {
     fn drop(&mut self) {
-        // Progress that was never drawn must not close the view of another one.
+        // Progress that was never drawn must not close the view of other progress.
         if matches!(&self.surface, Surface::View(frames) if frames.drawn.is_some()) {
             overlay::remove();
         }

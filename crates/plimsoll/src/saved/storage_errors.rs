@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use std::path::Path;
 use store::{StoreError, StoreErrorKind};
 
-/// Returns the failure to save `what` in the directory of --out.
+/// Returns the failure for `what`, which could not be saved in the directory of --out.
 pub fn cannot_save(what: &str, error: &StoreError) -> Failure {
     Failure::could_not_run(format!("cannot save {what}: {error}; name another directory with --out"))
 }
@@ -20,7 +20,7 @@ pub fn not_all_saved(errors: &[StoreError], directory: &Path) -> Failure {
     ))
 }
 
-/// Returns the failure of reading a run that the user named.
+/// Returns the failure for a run that the user named and that cannot be read.
 pub fn cannot_read(error: &StoreError) -> Failure {
     if matches!(error.kind, StoreErrorKind::NotARun)
         && let Some(inside) = run_sets::find_below(&error.path)
@@ -36,7 +36,7 @@ pub fn cannot_read(error: &StoreError) -> Failure {
     Failure::usage(format!("{error}; name the directory of a run, for example runs/20261121-023000-localhost_8080"))
 }
 
-/// Returns the failure to read a run that this process has just saved.
+/// Returns the failure for a run that this process has just saved and that cannot be read.
 pub fn cannot_read_back(error: &StoreError) -> Failure {
     match error.kind {
         StoreErrorKind::Format { .. } => cannot_read(error),

@@ -120,7 +120,7 @@ fn a_server_at_the_far_end_ends_with_its_link() {
     ended.expect(130);
     assert!(ended.stderr.contains("load it   plimsoll get --link="), "{}", ended.stderr);
     assert!(links(&place).is_empty());
-    // The exit code of a server that ends by itself is that of the command.
+    // If the server ends by itself, the command exits with the exit code of the server.
     run(&place, &["link", "run", "--down", "5ms", "--", "bash", "-c", "exit 7"]).expect(7);
     let ended = run(&place, &["link", "run", "--down", "5ms", "--", "no-such-server"]);
     ended.expect(4);

@@ -218,7 +218,7 @@ fn a_search_publishes_all_its_levels() {
     }
     search.end();
     assert!(levels.contains(&1) && levels.iter().any(|level| *level > 1), "{levels:?}");
-    // The measurements of the target's recovery are no levels.
+    // The measurements of the target's recovery do not count as levels.
     let saved = std::fs::read_dir(place.path("out/levels")).expect("there are levels").count() as f64;
     assert_eq!(runs, saved);
 }

@@ -10,8 +10,8 @@ const OPENED: &str = "\x1b[?1049h";
 /// Shows the cursor, and switches back.
 const CLOSED: &str = "\x1b[?25h\x1b[?1049l";
 
-/// Starts the program on a terminal of this size. Its process ID is written to the file `pid`. What is written to the
-/// pipe `keys` is typed on the terminal.
+/// Starts the program on a terminal of this size. The process ID of the program is written to the file `pid`. Text that
+/// is written to the pipe `keys` appears as typed input on the terminal.
 fn start(place: &TestDir, (columns, lines): (u16, u16), words: &str) -> Running {
     let program = env!("CARGO_BIN_EXE_plimsoll");
     let line = format!(
@@ -24,7 +24,7 @@ fn start(place: &TestDir, (columns, lines): (u16, u16), words: &str) -> Running 
     Running::of(command)
 }
 
-/// Opens the keyboard of the terminal. The program starts as soon as it is open.
+/// Opens the pipe for typed input. The program starts as soon as the pipe is open.
 fn keyboard(place: &TestDir) -> File {
     wait_for("pipe", || place.path("keys").exists().then_some(()));
     File::options().write(true).open(place.path("keys")).expect("script(1) reads the pipe")
@@ -45,7 +45,7 @@ fn served(place: &TestDir) -> (Running, String) {
     (server, url)
 }
 
-/// Splits the output of a terminal into what was written before, in and after the view. There must be exactly one view.
+/// Splits the output of a terminal into the parts before, during and after the view. There must be exactly one view.
 fn around_view(output: &str) -> [&str; 3] {
     let (before, rest) = output.split_once(OPENED).unwrap_or_else(|| panic!("no view in {output:?}"));
     let (view, after) = rest.split_once(CLOSED).unwrap_or_else(|| panic!("the view was not closed: {output:?}"));

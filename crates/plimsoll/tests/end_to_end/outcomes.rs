@@ -330,7 +330,7 @@ fn resets_in_uploads_keep_the_counters_equal() {
     assert_eq!(report.number("/operations/failed"), 40);
 }
 
-/// Two objects of different speed are requested equally often, however many threads there are.
+/// Two objects of different speed are requested equally often, with any number of threads.
 #[test]
 fn objects_in_turn_are_requested_equally_often_by_all_threads() {
     let _cores = shared_cores();

@@ -45,7 +45,8 @@ fn a_list_of_urls_is_requested_at_random() {
     log.iter().for_each(|request| *seen.entry(&request.uri).or_default() += 1);
     // Each URL has 500 requests on average, with a standard deviation of 21.
     assert!(seen.len() == 10 && seen.values().all(|count| (380..=620).contains(count)), "{seen:?}");
-    // In random order, one request in ten has the same URL as the previous request. In turn, none does.
+    // In random order, one request in ten has the same URL as the previous request. In sequential order, no request
+    // has.
     let pairs = log.windows(2).filter(|pair| pair[0].uri == pair[1].uri).count();
     assert!((380..=620).contains(&pairs), "{pairs} of 4999 follow themselves");
 }

@@ -114,8 +114,8 @@ fn cleanup_finds_and_aborts_uploads_of_a_killed_run() {
     let place = TestDir::new();
     let bucket = ["prepare", "s3://bucket/x", "--make-bucket", "--count", "1", "--size", "1", "--print", "none"];
     run(&place, &server.endpoint(), &bucket).expect(0);
-    // With two slots, a client has at most two open uploads. If more are open, some are not those of the first client, and
-    // a single completion that the server still carries out after the kill does not change that.
+    // With two slots, a client has at most two open uploads. If more uploads are open, some are not from the first
+    // client. This remains true even if the server carries out one more completion after the kill.
     let put = |location: &str, open: usize| {
         let words = [&["put", location, "--print", "none"][..], &PARTS].concat();
         let mut command = place.command(words);

@@ -29,7 +29,7 @@ fn study(place: &TestDir, name: &str, sets: &[String], more: &[&str], key: &str)
     let more = more.iter().map(|word| (*word).to_owned());
     let mut command = place.command(words.into_iter().chain(sets).chain(more));
     command.env("KEY", key);
-    // A search goes on for longer while others use the cores, and its result is then UNUSABLE.
+    // If other processes use the cores, a search takes longer, and its result is UNUSABLE.
     let ended = Running::of(command).end_within(4 * PATIENCE);
     assert!(matches!(ended.code, Some(0 | 1 | 3)), "{}", ended.stderr);
     serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr))

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Conclusion", rename_all = "snake_case")]
 pub enum ConclusionName {
-    /// Worse, by more than chance explains and by more than the margin.
+    /// Worse: the difference is larger than the margin, and chance does not explain it.
     Worse,
-    /// Better, by more than chance explains and by more than the margin.
+    /// Better: the difference is larger than the margin, and chance does not explain it.
     Better,
     /// Any difference is within the margin.
     Equivalent,

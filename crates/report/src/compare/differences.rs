@@ -164,9 +164,9 @@ pub fn all_differences(base: &[ComparedRun], new: &[ComparedRun]) -> Vec<String>
     all
 }
 
-/// Returns whether the client limited all runs of one side and none of the other side, or significantly more runs of one
-/// side. On a host where the client and the target share the cores, either of them may limit a run by chance. Then the
-/// numbers of runs differ a little although nothing differs between the sides.
+/// Returns whether the client limited all runs of one side and none of the other side, or significantly more runs of
+/// one side. On a host where the client and the target share the cores, either of them may limit a run by chance. In
+/// this case, the numbers of limited runs differ a little although nothing differs between the sides.
 fn are_limited_unequally(base: &[ComparedRun], new: &[ComparedRun]) -> bool {
     let unit = |run: &ComparedRun| Share { ok: f64::from(u8::from(rates_are_lower_bounds(&run.run))), of: 1.0 };
     let side = |runs: &[ComparedRun]| runs.iter().map(unit).collect::<Vec<Share>>();

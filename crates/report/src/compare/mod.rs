@@ -206,8 +206,8 @@ fn row(metric: ComparisonMetric, base: &[ComparedRun], new: &[ComparedRun], scop
     })
 }
 
-/// Returns the largest step in which the rate of a closed run is known, as a share of the rate. The rate of an open run is
-/// the one that was scheduled, so it has no steps.
+/// Returns the largest step in which the rate of a closed run is known, as a share of the rate. The rate of an open run
+/// is the scheduled rate, so it has no steps.
 fn rate_step(base: &[ComparedRun], new: &[ComparedRun]) -> f64 {
     let runs = base.iter().chain(new).map(|run| &run.run).filter(|run| !run.begin.model.is_open());
     runs.filter_map(|run| run.summary().rate_step()).fold(0.0, f64::max)

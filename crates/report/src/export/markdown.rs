@@ -92,7 +92,8 @@ fn limit_and_missed(metrics: &RunMetrics) -> String {
     format!("{}{missed}", metrics.limited_by)
 }
 
-/// Returns the tables of a study. They have one row for each cell on each target, for each search and for each fill.
+/// Returns the tables of a study. The tables have one row for each cell on each target, for each search and for each
+/// fill.
 #[must_use]
 pub fn study(study: &Study) -> String {
     let trials = (!study.trials.is_empty()).then(|| table(&foreign(table_rows(&study.trials, &Order::default()))));

@@ -23,7 +23,7 @@ impl Costs {
     }
 }
 
-/// Returns the sum of a bill as text. It is a lower bound if the sheet lacks a price.
+/// Returns the sum of a bill, formatted as text. The text shows a lower bound if the sheet lacks a price.
 #[must_use]
 pub(crate) fn sum_text(offer: &Offer) -> String {
     let total = offer.bill.total();

@@ -1,4 +1,5 @@
-//! The target's own ledger of a fill, computed from snapshots. It has spending, contracts, stored bytes and redundancy.
+//! The target's own ledger of a fill, computed from snapshots. The ledger contains spending, contracts, stored bytes
+//! and redundancy.
 
 use super::{Costs, Pace};
 use cost::study_table::{Download, StudyInputs, StudyMoney};

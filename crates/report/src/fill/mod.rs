@@ -29,8 +29,8 @@ pub struct FillResult {
 }
 
 /// Returns the result of a fill. The result is FAIL if an object is missing, damaged, refused or in an unknown state.
-/// The result is also FAIL if the fill ended because the target was too slow or did not respond. It is PARTIAL if the
-/// last session was cut off. A stop rule on time, bytes or files is a planned end.
+/// The result is also FAIL if the fill ended because the target was too slow or did not respond. The result is PARTIAL
+/// if the last session was cut off. A stop rule on time, bytes or files is a planned end.
 #[must_use]
 pub fn result(fill: &SavedFill) -> FillResult {
     let end = fill.state.sessions.last().and_then(|session| session.end.as_ref());

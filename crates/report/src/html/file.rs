@@ -1,4 +1,5 @@
-//! The HTML file around a report. It contains data, script, style, and a content security policy that forbids all else.
+//! The HTML file around a report. The file contains data, script, style, and a content security policy that forbids
+//! everything else.
 
 use super::script_data::Document;
 use base64::Engine;
@@ -29,7 +30,8 @@ pub fn file(document: &Document) -> String {
     )
 }
 
-/// Returns the content security policy. It forbids all requests, and allows only the script and the style of this file.
+/// Returns the content security policy. The policy forbids all requests, and allows only the script and the style of
+/// this file.
 fn policy() -> String {
     format!(
         "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'",

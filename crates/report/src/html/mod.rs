@@ -1,8 +1,8 @@
 //! The report as one HTML file that opens offline.
 //!
-//! The HTML report has the sections, texts and numbers of the text report. It also has charts, which the browser draws.
-//! This module writes the content as JSON ([`script_data`]). The script and the style in `ui/` determine the
-//! appearance, and are embedded in the file.
+//! The HTML report has the sections, texts and numbers of the text report. The HTML report also has charts, which the
+//! browser draws. This module writes the content as JSON ([`script_data`]). The script and the style in `ui/` determine
+//! the appearance, and are embedded in the file.
 //!
 //! Text from servers can do no harm, because the script inserts text only as text nodes. A policy in the file also
 //! forbids any other script and all requests.

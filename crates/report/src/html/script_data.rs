@@ -35,7 +35,7 @@ pub struct OverviewData {
     pub notes: Vec<String>,
 }
 
-/// The tone of a result. It determines the color.
+/// The tone of a result. The tone determines the color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tone {
@@ -287,7 +287,7 @@ pub enum Unit {
     Ratio,
 }
 
-/// The role of a line. It determines the line's color, which is the same in all charts.
+/// The role of a line. The role determines the line's color, which is the same in all charts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -299,7 +299,7 @@ pub enum Role {
     Third,
     /// Failures.
     Failed,
-    /// The first of several lines that have no other role. It has the first color.
+    /// The first of several lines that have no other role. This line has the first color.
     #[serde(rename = "line-0")]
     Line0,
     /// The second color.

@@ -14,10 +14,11 @@ use serde::{Deserialize, Serialize};
 /// A comparison of two sets of runs, metric by metric.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct JsonComparison {
-    /// Version of this format. It is the same as the version of the report format.
+    /// Version of this format. The version is the same as the version of the report format.
     pub format: u32,
-    /// Conclusion over all metrics together. It is worse if any metric is worse. It is better if any metric is better,
-    /// none is worse, and success has not dropped. It is equivalent if all are equivalent.
+    /// Conclusion over all metrics together. The conclusion is "worse" if any metric is worse. The conclusion is
+    /// "better" if any metric is better, none is worse, and success has not dropped. The conclusion is "equivalent" if
+    /// all metrics are equivalent.
     #[serde(with = "ConclusionName")]
     pub conclusion: Conclusion,
     /// Unit of observation: a second of a run, a run, or a pair of runs.

@@ -53,7 +53,7 @@ pub struct JsonAborted {
 }
 
 impl JsonPrepared {
-    /// Returns the report of a dataset of which no object has been written yet.
+    /// Returns the report of a dataset before any of its objects is written.
     #[must_use]
     pub fn new(objects: u64, object_bytes: u64) -> Self {
         Self {

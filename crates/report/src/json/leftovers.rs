@@ -15,7 +15,7 @@ pub struct DamagedObjects {
     pub listed: u64,
     /// Number of operations whose damage is not listed, because `file` has reached its maximum size.
     pub not_listed: u64,
-    /// File in the run directory. It has one JSON object per line, in the format of `first`.
+    /// File in the run directory. The file has one JSON object per line, in the format of `first`.
     pub file: String,
     /// The first damages of the file, at most 20.
     pub first: Vec<DamageRecord>,
@@ -39,7 +39,7 @@ pub struct DamageRecord {
 pub struct UploadsAtEnd {
     /// Number of uploads that were then aborted.
     pub aborted: u64,
-    /// Number of uploads that could not be aborted. They remain on the server.
+    /// Number of uploads that could not be aborted. These uploads remain on the server.
     pub not_aborted: u64,
     /// Number of uploads that may still be open. This is unknown, because the server did not return their ID.
     pub possibly_open: u64,

@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use store::SavedRun;
 
-/// An emulated path, as asked for and as measured, with its traffic during the run.
+/// An emulated path: its requested and measured properties, and its traffic during the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Path {
     /// Way in which the path is emulated.
     pub emulation: EmulationName,
-    /// The direction from the target to the client, as asked for.
+    /// The requested properties of the direction from the target to the client.
     pub down: String,
-    /// The direction from the client to the target, as asked for.
+    /// The requested properties of the direction from the client to the target.
     pub up: String,
     /// Congestion control of TCP at both ends; null if it is not known.
     pub congestion: Option<String>,
@@ -28,7 +28,7 @@ pub struct Path {
     pub down_bits_per_second: Option<u64>,
     /// Measured rate from the client to the target; null if it is unlimited or was not measured.
     pub up_bits_per_second: Option<u64>,
-    /// Measured properties that differ from what was asked for.
+    /// Measured properties that differ from the requested ones.
     pub differences: Vec<String>,
     /// Share of the rate that the run used, in the fuller direction; null if no rate is known.
     pub used_share: Option<f64>,
@@ -39,7 +39,7 @@ pub struct Path {
     pub response_per_fair: Option<f64>,
     /// Traffic from the target to the client during the run; null for a relay, and until the run has ended.
     pub carried_down: Option<Carried>,
-    /// Traffic from the client to the target during the run; null as above.
+    /// Traffic from the client to the target during the run; null for a relay, and until the run has ended.
     pub carried_up: Option<Carried>,
 }
 

@@ -10,7 +10,7 @@ use store::SavedRun;
 /// Runs of the same load, and the spread of their metrics.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct JsonRepeats {
-    /// Version of this format. It is the same as the version of each run's format.
+    /// Version of this format. The version is the same as the version of each run's format.
     pub format: u32,
     /// Joint result of all runs, which is the worst of their results.
     pub result: ResultRecord,

@@ -18,7 +18,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::SavedRun;
 
-/// Version of the format. It increases when a field is removed or changes its meaning, but not when a field is added.
+/// Version of the format. The version increases when a field is removed or changes its meaning, but not when a field is
+/// added.
 pub const FORMAT: u32 = 3;
 
 /// The report of a run: its setup, its result, and its metrics.

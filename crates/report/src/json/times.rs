@@ -23,8 +23,8 @@ pub struct Times {
     pub transfer: Spread,
     /// Wait for `100 Continue`, or until the timeout of this wait, for successes that sent `Expect`.
     pub expect_continue: Spread,
-    /// Time to send the request, from its first byte to its last, for successful uploads. It does not include the wait
-    /// for `100 Continue`.
+    /// Time to send the request, from its first byte to its last, for successful uploads. The time does not include the
+    /// wait for `100 Continue`.
     pub sending: Spread,
     /// Wait for the response of successful uploads: from the last byte of the request to the end of the response.
     pub waiting: Spread,
@@ -63,10 +63,10 @@ pub struct Spread {
 pub struct QuantileNanos {
     /// The quantile, from 0 to 1.
     pub q: f64,
-    /// Value of the quantile. It is a lower bound if `state` is `longer_than`.
+    /// Value of the quantile. The value is a lower bound if `state` is `longer_than`.
     pub nanos: Option<u64>,
-    /// Lower end of the range that contains the target's quantile. It excludes time spent inside the client, including
-    /// client stalls. It equals `nanos` if this time makes no difference.
+    /// Lower end of the range that contains the target's quantile. The lower end excludes time spent inside the client,
+    /// including client stalls. The lower end equals `nanos` if this time makes no difference.
     pub low_nanos: Option<u64>,
     /// Meaning of `nanos`, or the reason why `nanos` is null.
     pub state: QuantileState,

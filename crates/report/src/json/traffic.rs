@@ -116,7 +116,7 @@ impl StageBytes {
     }
 }
 
-/// Returns the name of a host. It always includes a port, so it cannot be confused with `other`.
+/// Returns the name of a host. The name always includes a port, so it cannot be confused with `other`.
 pub(super) fn host_name(host: &Label) -> String {
     host.value().map_or_else(|| "other".to_owned(), escape)
 }

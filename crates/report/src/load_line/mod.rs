@@ -132,7 +132,7 @@ impl SearchOutcome {
     /// Returns the result of a search with this outcome.
     fn result(self, limited_by_client: bool) -> ResultWord {
         match self {
-            // Every level passed, so it does not matter what limited the highest level.
+            // If every level passed, the limit of the highest level does not matter.
             Self::AtLeast => ResultWord::Pass,
             Self::Interrupted | Self::Unfinished => ResultWord::Partial,
             Self::NotDecided => ResultWord::Unusable,

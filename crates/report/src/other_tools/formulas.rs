@@ -59,8 +59,8 @@ mod tests {
         near(gigabits_per_second(390_860_000_000, 35.03), 89.3, 0.05);
     }
 
-    /// Filestash's published ab run. Its duration is rounded to 5.449 s, but its other numbers were computed from
-    /// 5.448549 s.
+    /// Filestash's published ab run. The printed duration is rounded to 5.449 s, but the other numbers were computed
+    /// from 5.448549 s.
     #[test]
     fn ab_as_published() {
         near(requests_per_second(100_000, 5.449), 18_351.99, 0.01);

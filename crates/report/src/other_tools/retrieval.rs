@@ -1,5 +1,5 @@
-//! The CSV format of filecoin-project/retrieval-load-testing, the k6 kit that compared booster-http with nginx. It has
-//! the same 19 columns in the same order, so the kit's spreadsheets can read our runs.
+//! The CSV format of filecoin-project/retrieval-load-testing, the k6 kit that compared booster-http with nginx. The
+//! file has the same 19 columns in the same order, so the kit's spreadsheets can read our runs.
 //!
 //! Some titles have unusual meanings. `Latency` is TTFB. `MB/s` is the speed of one request in MiB per second, which is
 //! the length of its body divided by its time. The success rate is a share of 1. As in the kit, percentiles are shown

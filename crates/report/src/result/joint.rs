@@ -1,4 +1,4 @@
-//! The joint result of several runs. It is the worst of their results.
+//! The joint result of several runs. The joint result is the worst result of all runs.
 
 use super::{NamedText, ResultRecord};
 use crate::number::{count, plural};

@@ -81,7 +81,7 @@ impl Study {
         self.planned.saturating_sub(self.count())
     }
 
-    /// Returns the joint result of all trials. It is at best PARTIAL if trials are missing.
+    /// Returns the joint result of all trials. If trials are missing, the result is at best PARTIAL.
     #[must_use]
     pub fn result(&self) -> ResultWord {
         self.record().word
@@ -113,8 +113,8 @@ impl Study {
         joint
     }
 
-    /// Returns up to three phrases. They have the number of trials that met their objectives, the number of searches
-    /// for load lines, and the number of fills that passed.
+    /// Returns up to three phrases. The phrases contain the number of trials that met their objectives, the number of
+    /// searches for load lines, and the number of fills that passed.
     #[must_use]
     pub fn progress(&self) -> Vec<String> {
         let (trials, searches) = (self.trials.len() as u64, self.load_lines.len() as u64);

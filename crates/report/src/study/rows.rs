@@ -12,7 +12,7 @@ pub(crate) struct Row<'t> {
     pub target: &'t str,
     /// The trials.
     pub trials: Vec<&'t Trial>,
-    /// Index of the row with the first target of the same cell; `None` in that row itself.
+    /// Index of the row with the first target of the same cell; `None` if this row is the first.
     pub first: Option<usize>,
 }
 

@@ -1,6 +1,6 @@
-//! The difference between two cells of a study, computed from pairs of trials. It shows the cost of one target or
-//! setting compared with another. A pair consists of one trial of each cell in the same repeat. The two trials run one
-//! after the other. The rule for conclusions is the same as in `compare`
+//! The difference between two cells of a study, computed from pairs of trials. The difference shows the cost of one
+//! target or setting compared with another. A pair consists of one trial of each cell in the same repeat. The two
+//! trials run one after the other. The rule for conclusions is the same as in `compare`
 //! ([`measure::statistics::difference::conclude_all`]).
 
 use super::rows::Row;
@@ -43,8 +43,9 @@ pub struct Subtraction {
     pub pairs: u64,
     /// Number of pairs in which nothing succeeded on at least one side. Times of such a side count as infinite.
     pub pairs_without_success: u64,
-    /// Conclusion over all metrics together. It is worse if any metric is worse. It is better if any metric is better,
-    /// none is worse, and success has not dropped. It is equivalent if all are equivalent.
+    /// Conclusion over all metrics together. The conclusion is "worse" if any metric is worse. The conclusion is
+    /// "better" if any metric is better, none is worse, and success has not dropped. The conclusion is "equivalent" if
+    /// all metrics are equivalent.
     #[serde(with = "ConclusionName")]
     pub conclusion: Conclusion,
     /// The metrics that the trials have.

@@ -4,7 +4,7 @@ use super::*;
 use crate::run_metrics::RunMetrics;
 use measure::{AttemptClass, ExitStatus, ResultWord};
 
-/// Returns a trial of one cell. Its objective is missed in every second repeat.
+/// Returns a trial of one cell. The trial misses its objective in every second repeat.
 pub(crate) fn trial(target: &str, repeat: u32, goodput: f64) -> Trial {
     Trial {
         cell: "range 1MiB".to_owned(),

@@ -23,8 +23,8 @@ pub struct Trial {
     pub repeat: u32,
     /// 95th percentile of the time to first byte of successes.
     pub ttfb_p95_nanos: Option<u64>,
-    /// Lower end of the range that contains the 95th percentile. It equals the percentile if client stalls made no
-    /// difference.
+    /// Lower end of the range that contains the 95th percentile. The lower end equals the percentile if client stalls
+    /// made no difference.
     pub ttfb_p95_low_nanos: Option<u64>,
     /// Metrics of the trial's run.
     #[serde(flatten)]

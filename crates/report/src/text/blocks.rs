@@ -11,7 +11,7 @@ pub enum Paint {
 
 /// A part of a report.
 pub enum Block {
-    /// The first line. Its texts are separated by dots, and the first text is colored.
+    /// The first line. The texts of the line are separated by dots, and the first text is colored.
     FirstLine(Paint, Vec<String>),
     /// The title of a section.
     Heading(String),
@@ -64,7 +64,8 @@ impl Table {
         self.rows.split_at(self.heads)
     }
 
-    /// Returns whether a column is aligned to the left. The first column and the text columns after the numbers are.
+    /// Returns whether a column is aligned to the left. This is so for the first column, and for the text columns after
+    /// the numbers.
     pub fn is_left(&self, column: usize) -> bool {
         column == 0 || column >= self.left_from
     }

@@ -47,8 +47,8 @@ fn about_values(scope: Scope) -> Option<&'static str> {
     }
 }
 
-/// Returns the texts of the first line. They are the conclusion, the number of metrics with each conclusion, and the
-/// number of runs.
+/// Returns the texts of the first line. The texts are the conclusion, the number of metrics with each conclusion, and
+/// the number of runs.
 pub(crate) fn comparison_pieces(comparison: &Comparison<'_>) -> Vec<String> {
     let conclusion = comparison.conclusion();
     let runs = [comparison.base.len(), comparison.new.len()].map(|runs| runs as u64);

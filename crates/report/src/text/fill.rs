@@ -18,7 +18,8 @@ use store::{SavedFill, Utc};
 /// Maximum number of rows of a table. If there are more, the newest rows are shown.
 const ROWS_MAX: usize = 20;
 
-/// Returns the report of a fill, with its costs if there are price sheets. It can be printed while the fill runs.
+/// Returns the report of a fill, with its costs if there are price sheets. The report can be printed while the fill
+/// runs.
 #[must_use]
 pub fn fill_text(fill: &SavedFill, prices: &Costs, style: &Style) -> String {
     let mut page = Page::new(*style);

@@ -1,4 +1,5 @@
-//! The short report of a run, which fits on one screen. It has only the result, the main times and the failures.
+//! The short report of a run, which fits on one screen. The short report has only the result, the main times and the
+//! failures.
 
 use super::blocks::{Table, columns};
 use super::page::{Page, paint};
@@ -76,7 +77,7 @@ impl Lines {
 
 /// Returns a line of at most `width` characters. If the line or the text after it was cut, it ends with `…`.
 fn clipped(line: &str, width: usize, more_follows: bool) -> String {
-    // A colored line is short enough, because `Layout` has wrapped it. Its width here includes the color codes.
+    // A colored line is short enough, because `Layout` has wrapped it. The measured width includes the color codes.
     let fits = columns(line) <= width || line.contains('\u{1b}');
     match (fits, more_follows) {
         (true, false) => line.to_owned(),

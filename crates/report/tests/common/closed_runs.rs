@@ -10,7 +10,8 @@ use measure::{AttemptClass, AttemptOutcome, Cause, ClientLoad, Instant, Interval
 use std::time::Duration;
 use store::{Begin, End, EndReason, SavedRun};
 
-/// Returns the next number of a pseudorandom sequence. It is the same on every machine (Knuth's MMIX constants).
+/// Returns the next number of a pseudorandom sequence. The sequence is the same on every machine (Knuth's MMIX
+/// constants).
 fn noise(state: &mut u64) -> u64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     *state >> 33
@@ -108,7 +109,7 @@ pub fn emulated_path() -> SavedRun {
     SavedRun::of(begin, &intervals, Some(end))
 }
 
-/// Returns a run over an emulated path that is not the one asked for, and whose emulator did not keep up.
+/// Returns a run over an emulated path that differs from the requested path, and whose emulator did not keep up.
 pub fn other_path() -> SavedRun {
     let (mut begin, intervals, mut end) = over_link();
     let mut path = path(7_650);

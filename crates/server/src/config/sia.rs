@@ -44,9 +44,9 @@ pub struct Siad {
 /// A version of siad. The fields of siad's JSON depend on the version.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SiadVersion {
-    /// Version 1.3.1, which the study used. Its JSON has the fields `contracts` and `StorageSpending`.
+    /// Version 1.3.1, which the study used. The JSON of this version has the fields `contracts` and `StorageSpending`.
     V1_3_1,
-    /// Version 1.3.7. Its JSON also has fields such as `activecontracts` and `storagespending`.
+    /// Version 1.3.7. The JSON of this version also has fields such as `activecontracts` and `storagespending`.
     #[default]
     V1_3_7,
 }

@@ -1,8 +1,8 @@
 //! Files below one directory, and nothing outside it.
 //!
 //! First, the path is split and decoded. Paths with `..`, NUL or encoded slashes are rejected. Then the file is opened,
-//! and its real name (from `/proc/self/fd`) must be below the directory. Because the check uses the open file, neither
-//! a symbolic link nor a file that is replaced meanwhile can lead outside the directory.
+//! and its real name (from `/proc/self/fd`) must be below the directory. The check uses the open file. Therefore
+//! neither a symbolic link nor a file that is replaced in the meantime can lead outside the directory.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};

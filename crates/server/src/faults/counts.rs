@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts of the faults that occurred and that clients may have noticed. They include both configured faults and faults
-/// that a query requested.
+/// Counts of the faults that occurred and that clients may have noticed. The counts include both configured faults and
+/// faults that a query requested.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FaultCounts {
     /// Requests that got an injected error.

@@ -71,7 +71,7 @@ impl FaultInjector {
     pub(crate) fn note_request_read(&self, now: Duration) {
         if self.config.stall.is_some() && self.first_request.load(Ordering::Relaxed) == 0 {
             let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
-            // Only the first thread sets the value; the exchange fails for all other threads.
+            // Only the first thread sets the value. For all other threads, the exchange fails.
             let _ = self.first_request.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
         }
     }

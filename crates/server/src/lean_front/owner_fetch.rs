@@ -1,8 +1,8 @@
 //! Responses fetched from another server of the cluster. Every byte of such a response crosses a network twice. Proxy
 //! mode exists to measure this cost.
 //!
-//! This server parses the owner's head and writes a head of its own. It passes the body on as it arrives. Each thread
-//! keeps connections to owners and reuses them.
+//! This server parses the owner's head and writes its own head. The server passes the body on as it arrives. Each
+//! thread keeps connections to owners and reuses them.
 
 use std::io::{self, ErrorKind, Write};
 use std::net::SocketAddr;

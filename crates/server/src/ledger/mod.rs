@@ -7,8 +7,8 @@
 //! * a *connection* when it is accepted, and again when it is closed or refused;
 //! * a *request* when its complete and valid head was read. Requests are counted by method. A request whose head cannot
 //!   be parsed is *malformed* and gets a response. A request whose body breaks off is *cut* and gets no response;
-//! * a *response* when it ends. The response is *complete* if its last byte was passed to the kernel. It is *aborted*
-//!   if its connection broke or was abandoned earlier, possibly before the first byte of the response;
+//! * a *response* when it ends. The response is *complete* if its last byte was passed to the kernel. The response is
+//!   *aborted* if its connection broke or was abandoned earlier, possibly before the first byte of the response;
 //! * *bytes sent* when the kernel accepts them. Body bytes are content. All other bytes count as head bytes, including
 //!   `100 Continue`, chunk sizes and line ends, as in the client's counts. Some bytes of an aborted response may never
 //!   reach the client;
@@ -42,7 +42,7 @@ pub struct Ledger {
     pub handshakes_failed: u64,
     /// Requests by method.
     pub methods: MethodCounts,
-    /// Requests whose head could not be parsed. They got 400, 414, 431, 501 or 505.
+    /// Requests whose head could not be parsed. These requests got 400, 414, 431, 501 or 505.
     pub requests_malformed: u64,
     /// Requests whose body broke off.
     pub requests_cut: u64,

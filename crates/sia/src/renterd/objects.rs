@@ -51,8 +51,8 @@ struct SlabBuffer {
     bytes: u64,
 }
 
-/// Returns the bytes that wait to be packed into slabs, from the body of `GET /api/bus/slabbuffers`. They are not on
-/// hosts yet.
+/// Returns the bytes that wait to be packed into slabs, from the body of `GET /api/bus/slabbuffers`. These bytes are
+/// not on hosts yet.
 ///
 /// # Errors
 /// Returns an error if the body is not a valid list.

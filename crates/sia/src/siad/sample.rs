@@ -163,8 +163,8 @@ impl Sample {
 }
 
 impl FileTotals {
-    /// Formats the file bytes. The study's collector added floating-point numbers to the integer 0. So it wrote a sum
-    /// of 0 without a decimal point if there were no files.
+    /// Formats the file bytes. The study's collector added floating-point numbers to the integer 0. If there were no
+    /// files, the collector therefore wrote a sum of 0 without a decimal point.
     fn file_bytes_text(&self) -> String {
         if self.count == 0 && self.file_bytes == 0.0 { "0".to_owned() } else { python_repr(self.file_bytes) }
     }

@@ -97,7 +97,7 @@ impl FillDirectory {
     /// Opens the fill in a directory. Creates a fill if the directory does not exist or is empty.
     ///
     /// # Errors
-    /// Those of [`Reservation::take`] and [`Reservation::start`].
+    /// The errors of [`Reservation::take`] and [`Reservation::start`].
     pub fn start(path: &Path, identity: &Identity) -> Result<(Self, Origin), StoreError> {
         Reservation::take(path)?.start(identity)
     }
@@ -119,7 +119,7 @@ impl FillDirectory {
     /// of the identity, which is part of each segment.
     ///
     /// # Errors
-    /// Those of [`FillDirectory::open`], except [`FillError::InUse`].
+    /// The errors of [`FillDirectory::open`], except [`FillError::InUse`].
     pub fn read_identity(path: &Path) -> Result<(Identity, [u8; 32]), StoreError> {
         identity::read(path).map(|SavedIdentity { identity, hash }| (identity, hash))
     }

@@ -93,7 +93,7 @@ impl ManifestIndex {
     }
 }
 
-/// A reader that starts at an offset. It does not move the cursor of the file.
+/// A reader that starts at an offset. The reader does not move the cursor of the file.
 struct At<'a> {
     file: &'a File,
     at_byte: u64,

@@ -1,7 +1,7 @@
 //! The time for which a session ran.
 //!
-//! Wall clocks can be set while a fill runs, and a session that waits for its target may write nothing for hours. So a
-//! session regularly records how long it has run by a monotonic clock. After such a record, the wall clock adds the
+//! Wall clocks can be set while a fill runs, and a session that waits for its target may write nothing for hours. A
+//! session therefore regularly records its duration by a monotonic clock. After such a record, the wall clock adds the
 //! time up to later records, but never more than the usual time between two such records.
 
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The objects and bytes that a fill stored over time, in a limited number of columns of equal length.
 
-/// Maximum number of columns. A screen can show about so many columns.
+/// Maximum number of columns. A screen can show about this many columns.
 pub const COLUMNS_MAX: usize = 1200;
 /// Initial length of the columns in milliseconds. Shorter columns are useless, because the journal is synced once per
 /// second.

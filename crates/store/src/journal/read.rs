@@ -108,7 +108,7 @@ fn chain<'a, 'b>(
             // A crash can have cut off several segments in a row.
             None => match committed(source, identity) {
                 Ok(Some(header)) => links.push(Link { source, header, valid_bytes: None }),
-                // Another session has removed the segment meanwhile.
+                // Another session has removed the segment in the meantime.
                 Err(error) if error.is_missing() => {}
                 Err(error) => return Err(error),
                 Ok(None) => {

@@ -31,7 +31,7 @@ pub fn replay(directories: &[&Path], identity: Option<&[u8; 32]>) -> Result<Repl
 /// Replays segments in memory, numbered from 1.
 ///
 /// # Errors
-/// Those of [`replay`].
+/// The errors of [`replay`].
 pub fn replay_bytes(segments: &[&[u8]], identity: Option<&[u8; 32]>) -> Result<Replay, StoreError> {
     let numbered = (1..).zip(segments);
     let sources =

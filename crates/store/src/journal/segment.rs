@@ -225,7 +225,7 @@ impl<R: Read> RecordReader<R> {
         Self { input: BufReader::with_capacity(256 << 10, input), at_byte, payload: Vec::new() }
     }
 
-    /// Reads the next record. Errors are those of the input.
+    /// Reads the next record. The returned errors are those of the input.
     pub(crate) fn next(&mut self) -> io::Result<Step<'_>> {
         let at_byte = self.at_byte;
         let mut head = [0; HEAD_BYTES];

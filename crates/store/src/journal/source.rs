@@ -29,8 +29,8 @@ impl<'a> Source<'a> {
         Self { path: path.to_owned(), number, bytes: bytes.len() as u64, input: Input::Memory(bytes) }
     }
 
-    /// Opens the segment at an offset. The reader ends at the initial size, even if a session appends to the segment
-    /// meanwhile.
+    /// Opens the segment at an offset. The reader ends at the initial size, even if a session appends to the segment in
+    /// the meantime.
     pub(crate) fn open(&self, at_byte: u64) -> Result<Box<dyn Read + '_>, StoreError> {
         let left = self.bytes.saturating_sub(at_byte);
         match self.input {
@@ -91,7 +91,7 @@ pub(crate) fn sources_in(directories: &[&Path]) -> Result<Vec<Source<'static>>, 
     let mut sources = Vec::with_capacity(named.len());
     for (number, path) in named {
         let metadata = match fs::metadata(&path) {
-            // Another session has removed the segment meanwhile, because it had no records.
+            // Another session has removed the segment in the meantime, because it had no records.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             metadata => metadata.map_err(|error| StoreError::new(&path, error))?,
         };

@@ -17,7 +17,7 @@ pub const DAMAGED_MAX: usize = 10_000;
 /// Maximum number of pairs of class and cause. Other failures are counted without their names.
 pub const FAILURE_KINDS_MAX: usize = 256;
 
-/// The state of a fill. Its size in memory depends on the highest object number, not on the number of records.
+/// The state of a fill. The memory of the state depends on the highest object number, not on the number of records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FillState {
     /// The number after the highest object whose upload may have started.
@@ -251,8 +251,8 @@ impl FillState {
         self.saw(unix_ms);
     }
 
-    /// Returns the objects in doubt, in ascending order. An object is in doubt if its upload may have started but no
-    /// response confirmed it. This includes failed objects, because their last request may have reached the server.
+    /// Returns the objects in doubt, in ascending order. An object is in doubt if its upload may have started, but no
+    /// response has confirmed it. This includes failed objects, because their last request may have reached the server.
     pub fn in_doubt(&self) -> impl Iterator<Item = u64> {
         self.completed.absent_below(self.intended_end)
     }

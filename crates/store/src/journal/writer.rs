@@ -22,7 +22,7 @@ const RESERVE_FILE: &str = "reserve";
 /// Size of the reserve.
 const RESERVE_BYTES: u64 = 2 << 20;
 
-/// The writer of a journal. [`JournalWriter::append`] adds records. They are durable once a later
+/// The writer of a journal. [`JournalWriter::append`] adds records. The records are durable once a later
 /// [`JournalWriter::sync`] succeeds.
 pub struct JournalWriter {
     /// Directory of new segments.
@@ -70,10 +70,11 @@ enum Reserve {
 impl JournalWriter {
     /// Replays the journal of a fill and opens a new segment. `spares` are the other directories with segments, which
     /// were passed to [`JournalWriter::open_next_segment`]. The new segment repeats the last group of the previous
-    /// segment. So the header of the new segment excludes that group and an incomplete end from the previous segment.
+    /// segment. The header of the new segment therefore excludes that group and an incomplete end from the previous
+    /// segment.
     ///
     /// # Errors
-    /// Those of [`super::replay`]; errors of the system, such as a full disk.
+    /// The errors of [`super::replay`]; errors of the system, such as a full disk.
     pub fn open(fill: &FillDirectory, spares: &[&Path]) -> Result<(Self, Replay), StoreError> {
         Self::open_visiting(fill, spares, |_| {})
     }
@@ -81,7 +82,7 @@ impl JournalWriter {
     /// Like [`Self::open`], but also calls `visit` for each record in order during the replay.
     ///
     /// # Errors
-    /// Those of [`Self::open`].
+    /// The errors of [`Self::open`].
     pub fn open_visiting(
         fill: &FillDirectory,
         spares: &[&Path],
@@ -202,7 +203,7 @@ impl JournalWriter {
     /// Writes the pending records and removes the reserve.
     ///
     /// # Errors
-    /// Those of [`JournalWriter::sync`].
+    /// The errors of [`JournalWriter::sync`].
     pub fn close(mut self, unix_ms: u64) -> Result<(), StoreError> {
         self.sync(unix_ms)?;
         // If the removal fails, the next session replaces the file.

@@ -24,8 +24,9 @@ pub struct LevelDuration {
     pub max: Duration,
 }
 
-/// Returns the duration of a level. It is normally `usual`. At a low rate, a level takes longer (up to `limit`),
-/// because a percentile needs enough operations. `rate` is in operations per second, and `None` in the closed model.
+/// Returns the duration of a level. The duration is normally `usual`. At a low rate, a level takes longer (up to
+/// `limit`), because a percentile needs enough operations. `rate` is in operations per second, and `None` in the closed
+/// model.
 #[must_use]
 pub fn level_duration(objectives: &[Objective], rate: Option<f64>, usual: Duration, limit: Duration) -> LevelDuration {
     let limit = limit.max(usual);
@@ -62,7 +63,7 @@ pub struct FinishedLevel<'a> {
     pub objectives: &'a [(Objective, ObjectiveOutcome)],
     /// Missed objective that stopped the run early, if any.
     pub stopped_for: Option<&'a str>,
-    /// Fault of the target that fails the level whatever the objectives are, such as wrong content.
+    /// A fault of the target that fails the level for any objectives, such as wrong content.
     pub target_fault: Option<&'a str>,
     /// Description of the limit if this client or its host limited the run.
     pub client_limit: Option<&'a str>,

@@ -113,7 +113,7 @@ fn has_search(part: &Part) -> bool {
     part.axes.iter().any(|axis| axis.values.iter().any(|value| is_searched(&value.value)))
 }
 
-/// Returns a name that every file system accepts. It has up to 80 letters, digits, `-`, `.` and `_`.
+/// Returns a name that every file system accepts. The name has up to 80 letters, digits, `-`, `.` and `_`.
 #[must_use]
 pub fn directory_name(text: &str) -> String {
     let fit = |letter: char| if letter.is_ascii_alphanumeric() || "-._".contains(letter) { letter } else { '-' };

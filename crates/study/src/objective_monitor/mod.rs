@@ -114,8 +114,8 @@ pub struct LevelEvidence {
     pub drift: Option<Drift>,
     /// `true` if more than half of the backlog waited in this client although it had free slots.
     pub client_behind: bool,
-    /// Objective with too few operations, if any. It is followed by the number of operations that ended, and the number
-    /// needed for the objective.
+    /// Objective with too few operations, if any. The other values are the number of operations that ended, and the
+    /// number needed for the objective.
     pub too_few: Option<(Objective, u64, u64)>,
     /// `true` if the outcome is certain at the requested confidence. Either all objectives are met, or the level fails.
     pub certain: bool,
@@ -149,7 +149,7 @@ impl ObjectiveMonitor {
     /// Adds the rules of a level. The monitor then also stops the run when three conditions are met:
     ///
     /// * The level has lasted long enough.
-    /// * It has the samples that its objectives need.
+    /// * The level has the samples that its objectives need.
     /// * It is known whether its backlog is steady or growing.
     #[must_use]
     pub fn for_level(mut self, rules: LevelRules) -> Self {

@@ -89,7 +89,7 @@ fn on_a_rate(texts: &[&str], level: u32, ended: impl Fn(u64) -> u64) -> (Option<
     (None, 400, monitor.evidence())
 }
 
-/// A level fails if the target does not keep up, whatever the objective is.
+/// A level fails if the target does not keep up, for any objective.
 #[test]
 fn a_growing_backlog_fails_a_level() {
     for texts in [&["success >= 99%"][..], &["response p99 <= 10s"], &["rate >= 10"], &["goodput >= 1B/s"]] {

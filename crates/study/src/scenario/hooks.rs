@@ -1,6 +1,6 @@
 //! Commands around a trial.
 
-/// Setting that names the state of a cache. It is not a flag of any command. Only hooks and reports use it.
+/// Setting that names the state of a cache. This setting is not a flag of any command. Only hooks and reports use it.
 pub const CACHE_STATE: &str = "cache";
 
 /// Setting with the emulated link between client and target.
@@ -15,7 +15,8 @@ pub struct Hooks {
     /// Command that runs right before the trial and checks the state. The trial is measured only if the command
     /// succeeds.
     pub check: Option<String>,
-    /// Command that runs while the trial runs, for example a profiler of the server. It is stopped when the trial ends.
+    /// Command that runs while the trial runs, for example a profiler of the server. The command is stopped when the
+    /// trial ends.
     pub during: Option<String>,
     /// Command that runs after the trial.
     pub after: Option<String>,

@@ -6,11 +6,11 @@ use std::num::NonZeroU32;
 
 /// A study as described by its file.
 ///
-/// Settings are kept as text. They are flags of the command that each trial runs, and the program checks them once the
+/// Settings are kept as text. Settings are flags of the command that each trial runs. The program checks them once the
 /// matrix is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
-    /// Name of the study. It has up to 64 letters, digits, `-`, `_` and `.`.
+    /// Name of the study. The name has up to 64 letters, digits, `-`, `_` and `.`.
     pub name: String,
     /// Free text about the study.
     pub notes: Option<String>,
@@ -52,7 +52,7 @@ pub struct Target {
 pub enum TargetServer {
     /// Flags of `plimsoll serve`.
     Serve(Vec<Setting>),
-    /// Shell command of any server. It must listen on the address in `PLIMSOLL_LISTEN`.
+    /// Shell command of any server. The server must listen on the address in `PLIMSOLL_LISTEN`.
     Start(String),
 }
 
@@ -91,7 +91,7 @@ pub struct AxisValue {
     pub at: Position,
 }
 
-/// A setting. Its name is a flag of the command without the dashes, or `url`, `command` or `cache`.
+/// A setting. The name of a setting is a flag of the command without the dashes, or `url`, `command` or `cache`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// Name of the setting.

@@ -1,4 +1,4 @@
-//! Parser of scenarios. It converts YAML nodes to a [`Scenario`], and reports each mistake with a diagnostic.
+//! Parser of scenarios. The parser converts YAML nodes to a [`Scenario`], and reports each mistake with a diagnostic.
 
 use super::hooks::{Hooks, LINK};
 use super::model::{Axis, AxisValue, Order, Part, Scenario, Setting, Target, TargetServer};

@@ -1,4 +1,4 @@
-//! A server with a known load line. It has a queue, and admits one operation after the other at a given rate.
+//! A server with a known load line. The server has a queue, and admits one operation after the other at a given rate.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Responses of a security token service (STS) to `AssumeRole`. Their XML has the same form and limits as that of S3.
+//! Responses of a security token service (STS) to `AssumeRole`. The XML of these responses has the same form and limits
+//! as the XML of S3.
 
 use super::error::ErrorCode;
 use super::xml::{Element, XmlError};

@@ -128,7 +128,7 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// An `<Error>` message. Its texts come from the server, and must be escaped before they are shown.
+/// An `<Error>` message. The texts come from the server, and must be escaped before they are shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorBody {
     /// The error code.

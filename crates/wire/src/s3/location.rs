@@ -34,8 +34,8 @@ impl Bucket {
     }
 
     /// Returns whether the name can be part of a host name. The name must have at most 63 bytes, and contain only
-    /// lower-case letters, digits, hyphens and dots. Its labels must begin and end with a letter or digit, and it must
-    /// not be an IPv4 address. S3 requires all of this for new buckets.
+    /// lower-case letters, digits, hyphens and dots. The labels of the name must begin and end with a letter or digit,
+    /// and the name must not be an IPv4 address. S3 requires all of this for new buckets.
     pub fn fits_host(&self) -> bool {
         let valid = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         let label = |label: &str| {

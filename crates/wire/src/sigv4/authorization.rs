@@ -27,7 +27,7 @@ pub enum AuthorizationPart {
     Algorithm,
     /// The credential is not of the form KEY/DAY/REGION/SERVICE/aws4_request, or its day differs from the date.
     Credential,
-    /// `x-amz-date` does not occur exactly once, or is not in the form 20130524T000000Z.
+    /// `x-amz-date` is missing, occurs more than once, or is not in the form 20130524T000000Z.
     Date,
     /// The validity period is shorter than 1 s or longer than 7 days.
     Expires,

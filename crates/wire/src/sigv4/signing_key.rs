@@ -51,7 +51,7 @@ pub(super) struct SigningKey {
     scope: Box<[u8]>,
 }
 
-/// The last element of every scope. It is also the last input of the key derivation.
+/// The last element of every scope. This element is also the last input of the key derivation.
 pub(super) const TERMINATOR: &str = "aws4_request";
 
 impl SigningKey {

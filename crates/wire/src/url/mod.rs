@@ -68,7 +68,7 @@ impl From<ParseError> for UrlError {
     }
 }
 
-/// An http or https URL without a fragment. Its credentials are stored separately.
+/// An http or https URL without a fragment. The credentials of the URL are stored separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
     /// The URL without credentials and fragment.
@@ -152,7 +152,7 @@ impl Url {
         &self.origin
     }
 
-    /// Returns the request target, which consists of path and query. It begins with `/`.
+    /// Returns the request target, which consists of path and query. The target begins with `/`.
     pub fn target(&self) -> &str {
         &self.inner[Position::BeforePath..Position::AfterQuery]
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// A planted cause: a row of the confusion matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Cause {
-    /// The target needs the same time for every request, whatever the load.
+    /// The target needs the same time for every request at any load.
     TargetDelay,
     /// Like target-delay, with exponential service times.
     TargetExponential,
@@ -53,13 +53,13 @@ pub enum Cause {
     Concurrency,
     /// There are few slots, and the target is nginx.
     ConcurrencyNginx,
-    /// There are few slots. The target has capacity left, but pauses for 200 ms of each second. No probes are made.
+    /// There are few slots. The target has capacity left, but pauses for 200 ms in each second. No probes are made.
     ConcurrencyPauses,
     /// The rate is low, and the target has capacity left.
     Rate,
     /// The rate is low, and the target is nginx.
     RateNginx,
-    /// There are few slots, and the target has capacity left. No probes with other numbers of slots are made.
+    /// There are few slots, and the target has capacity left. The runs have no probes with other numbers of slots.
     OneLevel,
 }
 

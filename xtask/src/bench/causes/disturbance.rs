@@ -1,4 +1,5 @@
-//! Disturbances of the client: CPU quotas, stops, spinning processes, and limited networks. They are removed on drop.
+//! Disturbances of the client: CPU quotas, stops, spinning processes, and limited networks. All disturbances are
+//! removed on drop.
 
 use super::cause::Cause;
 use crate::failure::{Context, Result, failure};
@@ -39,7 +40,7 @@ pub struct Disturbances {
     helpers: Vec<Running>,
 }
 
-/// A control group that this benchmark created. It is removed on drop.
+/// A control group that this benchmark created. The group is removed on drop.
 struct Group(PathBuf);
 
 impl Group {

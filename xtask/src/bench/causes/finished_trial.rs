@@ -1,4 +1,4 @@
-//! A finished run. Its report is compared with the planted cause and with the true response times.
+//! A finished run. The report of the run is compared with the planted cause and with the true response times.
 
 use super::confusion_matrix::JudgedRun;
 use super::ground_truth::{self, Load, LogEntry, Pauses, Queue, Window};

@@ -1,5 +1,5 @@
-//! The target, a small Go program based on net/http. The program's arguments specify its delays. It logs the times of
-//! each request.
+//! The target, a small Go program based on net/http. The program's arguments specify its delays. The program logs the
+//! times of each request.
 
 use super::behavior::{Behavior, Stall};
 use super::ground_truth::LogEntry;

@@ -87,8 +87,8 @@ impl TestBed {
     }
 }
 
-/// Returns the cores on which the target or the client runs. Each has a core of its own, except for causes in which
-/// both compete with other processes.
+/// Returns the cores on which the target or the client runs. Target and client each have their own core, except for
+/// causes in which both compete with other processes.
 fn affinity(cause: Cause, usual: Affinity) -> Affinity {
     if is_shared_host(cause) { Affinity::AllCores } else { usual }
 }

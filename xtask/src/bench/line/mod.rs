@@ -112,7 +112,7 @@ fn search(program: &Path, gate: Gate, bound: Option<Duration>, seconds: u64, dir
     Ok(right)
 }
 
-/// A running server. It is killed on drop.
+/// A running server. The server is killed on drop.
 struct Server {
     child: Child,
     port: u16,

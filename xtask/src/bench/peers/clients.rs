@@ -1,7 +1,8 @@
 //! The load testers that are compared, and their command lines.
 //!
 //! Each load tester gets the same workload, through flags from its documentation, and no flag that would make it
-//! slower. It uses one thread, and its live display is off. If there is a flag to discard bodies, it is set.
+//! slower. Each load tester uses one thread, and its live display is off. If there is a flag to discard bodies, it is
+//! set.
 
 use super::workload::Workload;
 use crate::failure::{Context, Result};

@@ -21,7 +21,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.abandon(net, class, cause, |_| true, now);
     }
 
-    /// Ends the reads in flight, because the requested number of bytes has arrived and reads would only add more.
+    /// Ends the reads in flight, because the requested number of bytes has arrived and further reads would exceed it.
     /// Writes may complete, because a partly written object is useless.
     pub(in crate::run_loop) fn abandon_reads(&mut self, net: &mut N, now: Instant) {
         self.abandon(net, AttemptClass::InflightAtEnd, Cause::BytesReached, RequestPlan::is_safe, now);
@@ -31,7 +31,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.pool.waits.for_connection = self.pool.origins.iter().map(|origin| origin.waiting.len()).sum();
     }
 
-    /// Ends the operations in flight, if `which` returns true for their request.
+    /// Ends the operations in flight for whose request `which` returns `true`.
     fn abandon(
         &mut self,
         net: &mut N,

@@ -81,8 +81,8 @@ impl<N: Network> RunLoop<'_, N> {
     }
 }
 
-/// Returns the outcome of a timeout in `phase`. `total_over` means that the whole attempt took too long, not only the
-/// phase.
+/// Returns the outcome of a timeout in `phase`. `total_over` means that the whole attempt took too long, and not only
+/// its current phase.
 fn of_timeout(phase: Phase, total_over: bool) -> AttemptOutcome {
     let (class, cause) = match phase {
         _ if total_over => (AttemptClass::TimeoutTotal, Cause::TotalTimedOut),

@@ -8,7 +8,7 @@ use measure::sample::AttemptKind;
 #[derive(Clone, Copy, Debug)]
 pub(in crate::run_loop) struct Pause {
     pub until: Instant,
-    /// Kind of the attempt that follows.
+    /// Kind of the next attempt.
     pub kind: AttemptKind,
 }
 

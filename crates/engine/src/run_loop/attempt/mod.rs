@@ -45,11 +45,11 @@ pub(in crate::run_loop) struct Attempt {
     pub window: BodyBytes,
     /// Number of addresses that were tried.
     pub addresses_tried: usize,
-    /// Place of the first address that was tried, in the rotation of the host's addresses.
+    /// Index of the first address that was tried, among the addresses of the host.
     pub first_address: usize,
     /// Next step of the attempt, chosen when the head of the response is complete.
     pub after_head: AfterHead,
-    /// One bit for each required header field. The bit is set if the response has the field.
+    /// One bit for each required header field. The bit is set if the response contains the field.
     pub headers_matched: u128,
     /// The ETag of the response, kept only for parts of a multipart upload.
     pub etag: Option<Box<str>>,

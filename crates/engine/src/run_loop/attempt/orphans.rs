@@ -60,7 +60,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 }
 
-/// Returns whether an operation has no request of its own at the moment, because its parts are in flight.
+/// Returns whether an operation has no request in flight itself, because its parts are in flight.
 fn is_in_parts(op: &Op<'_>) -> bool {
     op.attempt.over && op.multipart.as_ref().is_some_and(|multipart| multipart.running > 0)
 }

@@ -82,11 +82,11 @@ impl<N: Network> RunLoop<'_, N> {
         let url = redirected_to(&base, &head.location)?;
         let mut visited = op.redirect.as_ref().map_or_else(Vec::new, |redirect| redirect.visited.clone());
         visited.push(hash(&base));
-        // Both the limit and `visited` apply to each request of an operation separately, for example to each page of a
+        // The limit and `visited` apply to each request of an operation separately, for example to each page of a
         // listing.
         if visited.len() > usize::from(most) {
-            // A second visit of a URL need not be a loop, because the server may respond differently. A loop is
-            // reported only if the limit is also exceeded.
+            // Visiting a URL twice is not always a loop, because the server may respond differently the second time. A
+            // loop is reported only if the limit is also exceeded.
             let loops = visited.contains(&hash(&url));
             return Err(failed(if loops { Cause::RedirectLoop } else { Cause::TooManyRedirects }));
         }

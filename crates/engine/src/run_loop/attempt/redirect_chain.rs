@@ -26,12 +26,13 @@ pub(in crate::run_loop) struct RedirectChain {
 }
 
 impl RedirectChain {
-    /// Returns a chain whose first redirect is the response to the operation's `attempts`-th attempt.
+    /// Returns a chain that begins with a redirect, which is the response to attempt number `attempts` of the
+    /// operation.
     pub fn begin(attempts: u32, bytes_before: u64) -> Self {
         Self { hops: Vec::new(), attempts_before: u64::from(attempts).saturating_sub(1), bytes_before }
     }
 
-    /// Adds an attempt at a position of the chain. A resend has the same position as the attempt that it repeats.
+    /// Adds an attempt at a position of the chain. A resent request has the same position as the original one.
     pub fn add(&mut self, position: u16, mut hop: HopSample) {
         match self.hops.get_mut(usize::from(position)) {
             Some(before) => {

@@ -1,4 +1,4 @@
-//! Attempts that end before their response is complete, and the cases in which their request is sent again.
+//! Attempts that end before their response is complete, and the rules for sending their requests again.
 
 use super::Reuse;
 use super::exchange::{ExchangeId, State};
@@ -9,15 +9,17 @@ use measure::sample::AttemptKind;
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant};
 use std::time::Duration;
 
-/// Time after which a request no longer met a connection that the server was already closing, in addition to
-/// [`STALE_ROUND_TRIPS`]. It allows for a server that notices an idle connection and a new request at the same time.
+/// If a server was already closing a connection when the request arrived, the client learns this within this time plus
+/// [`STALE_ROUND_TRIPS`] round trips. The time covers a server that notices an idle connection and a new request at the
+/// same time.
 const STALE_MAX: Duration = Duration::from_millis(5);
 
-/// Round trips after which the refusal of a request has arrived: one, and one more for a path whose queue has grown.
+/// Number of round trips until the client learns that its request was refused: one, and a second one because queues on
+/// the path may have grown.
 const STALE_ROUND_TRIPS: u32 = 2;
 
-/// Number of acknowledged bytes of a request from which on the server has read some of them. Until then, they may all be
-/// in the receive buffer of a connection that the server was about to close.
+/// If more bytes of a request than this are acknowledged, the server has read some of them. Fewer bytes may all be in
+/// the receive buffer of a connection that the server was about to close.
 const STALE_BYTES_MAX: u64 = 64 << 10;
 
 impl<N: Network> RunLoop<'_, N> {
@@ -65,7 +67,8 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// Returns whether the server was already closing the connection when it received the request, as far as the client
-    /// can know. If the server worked on the request for longer, or read much of its body, it broke the request off.
+    /// can know. The result is `false` if the server worked on the request for longer, or read much of its body: the
+    /// server then broke off the request.
     fn was_closing(&self, net: &mut N, id: ExchangeId) -> bool {
         let Some(exchange) = self.pool.exchange(id) else { return false };
         let Some(op) = self.slots.op(exchange.slot) else { return false };
@@ -84,8 +87,8 @@ impl<N: Network> RunLoop<'_, N> {
         self.load.events_since.since(sent) <= limit
     }
 
-    /// Sends the request again, once, because the server reported that it has not processed the request. Such a resend
-    /// is safe for any method (RFC 9113 §8.7).
+    /// Sends the request again, once, because the server reported that it did not process the request. Such a resend is
+    /// safe for any method (RFC 9113 §8.7).
     pub(in crate::run_loop) fn resend_unprocessed(
         &mut self,
         net: &mut N,
@@ -111,8 +114,8 @@ impl<N: Network> RunLoop<'_, N> {
         self.begin_attempt(net, slot, AttemptKind::Resend, now);
     }
 
-    /// Returns the outcome of an attempt without a response. A write that was sent completely is indeterminate, because
-    /// it may have taken place.
+    /// Returns the outcome of an attempt without a response. A write whose request was sent completely is
+    /// indeterminate, because the server may have carried it out.
     pub(in crate::run_loop) fn of_no_response(&self, id: ExchangeId, outcome: AttemptOutcome) -> AttemptOutcome {
         let exchange = self.pool.exchange(id).assert_some("an attempt without a response has an exchange");
         let Some(exchange) = exchange else { return outcome };

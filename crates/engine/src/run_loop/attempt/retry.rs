@@ -12,9 +12,9 @@ use measure::sample::AttemptKind;
 use measure::{AttemptClass, AttemptOutcome, Cause, Instant};
 use wire::s3::ErrorCode;
 
-/// Number of redirects of an operation after which a retry goes to the target of the last redirect. With fewer
-/// redirects, a retry goes to the operation's own target, even if the failed request followed a redirect. The limit
-/// keeps the list of an operation's requests short.
+/// After more redirects than this, a retry goes directly to the target of the last redirect. After fewer redirects, a
+/// retry goes to the operation's own target, even if the failed request followed a redirect. The limit keeps the list
+/// of an operation's requests short.
 const REDIRECTS_MAX: u16 = 100;
 
 /// Returns the chance that a request succeeds if it is sent again. `code` is the error code in the response.
@@ -91,7 +91,7 @@ impl<N: Network> RunLoop<'_, N> {
             return true;
         }
         let prospect = match prospect(outcome, status, code.as_ref()) {
-            // renterd responds with 500 to the abort of an upload that it does not know, so this may never succeed.
+            // renterd responds with 500 if it does not know the upload to abort, so retrying may never succeed.
             Prospect::Good if op.is_aborting() && outcome.class == AttemptClass::Http5xx => Prospect::Poor,
             prospect => prospect,
         };

@@ -10,8 +10,8 @@ use measure::{Instant, Stage};
 use std::io;
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Writes the next piece of an exchange's request body to the send buffer, in place of the bytes from `at` on. Returns
-    /// `false` if no piece is left.
+    /// Writes the next piece of an exchange's request body to the send buffer, replacing the bytes from `at` on.
+    /// Returns `false` if no piece is left.
     pub(in crate::run_loop) fn write_piece(&mut self, id: ExchangeId, at: usize) -> io::Result<bool> {
         let Some(exchange) = self.pool.running(id) else { return Ok(false) };
         let Some(op) = self.slots.op(exchange.slot) else { return Ok(false) };

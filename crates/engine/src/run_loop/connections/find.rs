@@ -70,7 +70,8 @@ impl<N: Network> RunLoop<'_, N> {
     fn serve_first(&mut self, net: &mut N, origin: usize, now: Instant) -> bool {
         let Some(slot) = self.pool.origins[origin].waiting.front().copied() else { return false };
         let Some(op) = self.slots.op(slot) else {
-            // An entry without an operation is a defect of this program, but must not block the other waiting attempts.
+            // An entry without an operation is a defect of this program, but it must not block the other waiting
+            // attempts.
             self.remove_first(origin);
             return true;
         };

@@ -46,7 +46,7 @@ pub(in crate::run_loop) struct Pool<S> {
     pub unfinished: Vec<Token>,
     /// Multiplexed connections that have bytes to send.
     pub to_send: Vec<Token>,
-    /// An instant before which no exchange times out.
+    /// No exchange times out before this instant.
     pub next_deadline: Instant,
     /// Number of attempts in a row that got no connection.
     pub failures_in_a_row: u32,

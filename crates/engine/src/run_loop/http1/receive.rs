@@ -123,8 +123,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns the step after a read that did not fill the buffer. Such a read has emptied the socket. Only the end of
-    /// the stream may still have to be read.
+    /// Returns the step after a read that did not fill the buffer. A short read means that the socket is empty. Only
+    /// the end of the stream may remain to be read.
     pub(in crate::run_loop) fn after_short_read(&self, token: Token) -> ReadStep {
         let closing = self.pool.connections.get(token).is_some_and(|connection| connection.exchange.closing);
         if closing { ReadStep::More } else { ReadStep::Drained }
@@ -201,8 +201,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns the number of interim heads read so far, and `true` if a further head has begun but is not complete.
-    /// Returns `None` once the final head is complete.
+    /// Returns the number of interim heads so far, and `true` if another head has begun but is not complete. Returns
+    /// `None` once the final head is complete.
     #[inline]
     fn heads_so_far(&self, token: Token) -> Option<(u32, bool)> {
         let reader = &self.pool.connections.existing(token)?.exchange.reader;
@@ -232,7 +232,7 @@ impl<N: Network> RunLoop<'_, N> {
             let connection = self.pool.connections.existing_mut(token)?;
             let exchange = &mut connection.exchange;
             if exchange.reader.is_untouched() {
-                // Values of a head that was cut off must not be used for the next head.
+                // Values of an incomplete head must not be used for the next head.
                 self.notes.clear_head();
             }
             let op = self.slots.op_mut(exchange.slot)?;
@@ -262,7 +262,7 @@ impl<N: Network> RunLoop<'_, N> {
                         return Some(Parsed { body, end: ParsedEnd::Cut(outcome) });
                     }
                 }
-                // The bytes after the head count as its body, even if the head ends the attempt.
+                // The bytes after the head count as body bytes, even if the head ends the attempt.
                 (Event::Head, _) => cut = self.judge_head(id, matched),
                 (Event::NeedMore | Event::End, Some(outcome)) => {
                     return Some(Parsed { body, end: ParsedEnd::Cut(outcome) });

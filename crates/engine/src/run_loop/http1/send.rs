@@ -204,8 +204,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Handles a request that could not be sent. The server may have responded to an upload before it closed the
-    /// connection. The bytes that have arrived are therefore read first.
+    /// Handles a request that could not be sent. Before the server closed the connection, it may have responded to the
+    /// upload. The bytes that have arrived are therefore read first.
     fn send_failed(&mut self, net: &mut N, token: Token, error: &io::Error, now: Instant) {
         let id = ExchangeId::Connection(token);
         self.notes.set_detail(error.to_string().as_bytes());
@@ -216,7 +216,7 @@ impl<N: Network> RunLoop<'_, N> {
             exchange.closing = true;
             self.read_connection(net, token, now);
         }
-        // The attempt ends here, unless reading has already ended it or there is more to read.
+        // The attempt ends here, unless reading has already ended it or more bytes can be read.
         if self.pool.connections.get(token).is_some_and(|connection| !connection.queued) {
             let outcome = self.of_lost(id, SEND_FAILED);
             self.cut_or_resend(net, id, outcome, now);

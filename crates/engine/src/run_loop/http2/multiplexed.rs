@@ -26,7 +26,7 @@ pub(in crate::run_loop) struct Multiplexed {
     pub responses: u64,
     /// Streams whose requests the kernel has not accepted yet.
     pub unsent: Vec<Token>,
-    /// Time at which bytes were last received.
+    /// Time at which the last bytes were received.
     pub last_received: Instant,
     /// Reason why the connection was lost, if no frame shows this reason.
     pub lost: Option<Lost>,

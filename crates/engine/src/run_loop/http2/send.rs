@@ -109,7 +109,7 @@ impl<N: Network> RunLoop<'_, N> {
                 }
             }
         }
-        // It is now the turn of other connections.
+        // The other connections get their turn now.
         self.pool.send_later(token);
         read_on
     }
@@ -128,7 +128,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Marks the requests that are about to be handed to the kernel as sent at this instant. Returns their streams.
+    /// Marks the requests whose bytes are about to be passed to the kernel as sent at this instant. Returns their
+    /// streams.
     fn mark_requests_sent(&mut self, net: &mut N, token: Token) -> Vec<Token> {
         let Some(http2) = self.pool.multiplexed(token).filter(|http2| !http2.unsent.is_empty()) else {
             return Vec::new();

@@ -16,8 +16,8 @@ impl<N: Network> RunLoop<'_, N> {
     /// Handles one event of a stream of `connection`.
     pub(super) fn handle_event(&mut self, net: &mut N, connection: Token, event: Event, now: Instant) {
         if !self.is_current(&event) {
-            // These bytes were taken from `unattributed` as the content of an exchange that has ended in the meantime.
-            // The bytes are added to `unattributed` again, so that they count as overhead.
+            // These bytes were already taken from `unattributed` as content, but their exchange has ended in the
+            // meantime. The bytes are added to `unattributed` again, so that they count as overhead.
             if let (EventKind::Body(bytes), Some(http2)) = (event.kind, self.pool.multiplexed(connection)) {
                 http2.unattributed.add(bytes.len() as u64);
             }

@@ -2,9 +2,9 @@
 //!
 //! In the open model, and in the closed model with think time, a stall is detected by lateness. An operation starts
 //! late, a wait ends late, or a step takes long while responses wait. Lateness below [`LATE_MIN`] is ignored, because
-//! it hardly changes the results. If the target processes requests in order, the client's lateness delays no request by
-//! more than the lateness itself. No percentile therefore changes by more than [`LATE_MIN`]. A closed loop without
-//! think time has no schedule. In such a loop, a stall means that the operating system did not run the thread.
+//! its effect on the results is negligible. If the target processes requests in order, the client's lateness delays no
+//! request by more than the lateness itself. No percentile therefore changes by more than [`LATE_MIN`]. A closed loop
+//! without think time has no schedule. In such a loop, a stall means that the operating system did not run the thread.
 
 use crate::network::{Network, Waited};
 use crate::plan::{LoadModel, Plan};
@@ -154,7 +154,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// Records that the last step took long. With a schedule, responses waited during the step. In a closed loop, a
-    /// long step is normal work, unless the operating system did not run the thread.
+    /// long step is normal, unless the operating system did not run the thread.
     #[cold]
     fn note_long_step(&mut self, net: &mut N, waited: Waited) {
         let took = waited.began.since(self.load.step_began);
@@ -171,8 +171,8 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// For operations that started in this step, records the time until the kernel had their requests. All of this time
-    /// was spent inside the client. Operations that started in an earlier step have also waited for something else,
-    /// such as a connection.
+    /// was spent inside the client. If an operation started in an earlier step, its request also waited for something
+    /// else, such as a connection.
     #[inline]
     pub(in crate::run_loop) fn note_taken_requests(&mut self, now: Instant) {
         self.stalls.note_taken_requests(&mut self.slots, self.load.step_began, now);

@@ -18,7 +18,8 @@ pub(in crate::run_loop) struct PathSamples {
 }
 
 impl PathSamples {
-    /// Returns the sample. Its shortest round trip is replaced with the minimum over all samples for this address.
+    /// Returns the sample. The shortest round trip of the sample is replaced with the minimum over all samples for this
+    /// address.
     fn compared(&mut self, address: &Address, sample: PathSample) -> PathSample {
         let place = self.shortest.iter().position(|(known, _)| known == address);
         let Some(place) = place else {

@@ -39,8 +39,8 @@ impl<N: Network> RunLoop<'_, N> {
         let logged = self.slots.op_mut(slot).filter(|_| self.plan.log_ops);
         let body = logged.map(|op| std::mem::take(&mut op.body));
         self.record_attempt(net, slot, outcome, reuse, now);
-        // The operation is used in place. An operation is large, so moving it would cost more than all other work in
-        // this function.
+        // The operation is not moved out of its slot. An operation is a large value, so moving it would cost more than
+        // the rest of this function.
         let Some(op) = self.slots.op(slot) else { return };
         self.pool.origins[op.origin].in_flight -= 1;
         let request = &self.plan.mix.requests()[op.request];

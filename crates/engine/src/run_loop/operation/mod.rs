@@ -1,5 +1,5 @@
-//! Operations. This module chooses the first request of an operation and its object, and the requests that follow. It
-//! also keeps the slots of operations.
+//! Operations. This module chooses the first request of an operation and its object, and the requests that follow. The
+//! module also keeps the slots of operations.
 
 pub(in crate::run_loop) mod begin;
 pub(in crate::run_loop) mod delete_batch;

@@ -207,7 +207,7 @@ mod tests {
             let resumed = ResumedUpload { upload_id: "id".into(), parts, may_be_complete: false };
             MultipartUpload::resumed(upload(0, 10).plan, &resumed, 45)
         };
-        // There is no part 0, and an object in 5 parts has no part 9.
+        // An object in 5 parts has neither a part 0 nor a part 9.
         let mut upload = resumed(&[0, 1, 3, 9]);
         assert_eq!((upload.take_kind(), upload.take_kind()), (AttemptKind::First, AttemptKind::Step));
         let parts: Vec<_> = std::iter::from_fn(|| upload.next_part((0, 0))).map(|(part, _)| part).collect();

@@ -49,8 +49,8 @@ pub(in crate::run_loop) struct Op<'p> {
     pub continue_nanos: Option<u64>,
     pub first_byte: Option<Instant>,
     pub slot_wait_nanos: u64,
-    /// Time, in nanoseconds, from the start of the operation until the kernel had accepted its request. Set only if the
-    /// client waited for nothing else in between.
+    /// Time, in nanoseconds, from the start of the operation until the kernel had accepted its request. The value is
+    /// set only if the client waited for nothing else in the meantime.
     pub client_send_nanos: u64,
     /// Total length, in nanoseconds, of the client stalls before the operation started. If the operation had to wait
     /// for a slot, only stalls before the slots ran out count.
@@ -96,8 +96,8 @@ pub(in crate::run_loop) struct Op<'p> {
 }
 
 impl<'p> Op<'p> {
-    /// Records that the first byte of the current request is handed to the kernel. Both versions of HTTP set this
-    /// instant only here.
+    /// Records that the first byte of the current request is handed to the kernel. For both versions of HTTP, this is
+    /// the only place that sets this instant.
     #[inline]
     pub fn note_sent(&mut self, now: Instant) {
         self.attempt.sent = Some(now);

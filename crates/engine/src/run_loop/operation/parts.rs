@@ -1,5 +1,5 @@
-//! The requests that follow the initiation of a multipart upload. They send the parts, and complete or abort the
-//! upload.
+//! The requests that follow the initiation of a multipart upload. These requests send the parts, and complete or abort
+//! the upload.
 
 use super::DEFECT;
 use super::multipart::PartResult;

@@ -48,7 +48,7 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(size) = self.size_of_upload(slot, plan) else { return false };
         let Some(op) = self.slots.op_mut(slot) else { return false };
         op.multipart = Some(Box::new(MultipartUpload::resumed(plan, resumed, size)));
-        // The operation has no request of its own until all parts are sent.
+        // Until all parts are sent, the operation itself makes no request.
         op.attempt.over = true;
         true
     }

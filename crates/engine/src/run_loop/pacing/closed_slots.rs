@@ -89,8 +89,8 @@ impl<'p> Closed<'p> {
         None
     }
 
-    /// Makes a slot wait, because the control does not allow the next operation number yet. The slot could have started
-    /// since `since`.
+    /// Makes a slot wait, because the control does not allow the next operation number yet. `since` is the time from
+    /// which the slot could have started.
     #[cold]
     pub fn hold(&mut self, slot: u32, since: Instant, now: Instant) {
         self.waiting.push_front((slot, since));

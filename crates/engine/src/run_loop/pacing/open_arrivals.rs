@@ -8,8 +8,8 @@ use std::time::Duration;
 
 /// Arrivals of one thread.
 ///
-/// There are two cursors over the same schedule. The first cursor counts the operations that are offered as time
-/// passes. The second cursor counts the operations that are started. The accounting compares both counts.
+/// Two cursors move along the same schedule. The first cursor counts the operations that are offered as time passes.
+/// The second cursor counts the operations that are started. The accounting compares both counts.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Open<'p> {
     arrivals: Arrivals<'p>,
@@ -17,8 +17,8 @@ pub(in crate::run_loop) struct Open<'p> {
     /// Number of operations started in the warm-up, and in the window.
     taken: (u64, u64),
     offered: Arrivals<'p>,
-    /// Number of measured operations that this thread must still start, and number that it must still offer. `None` if
-    /// the number of operations is not limited.
+    /// Number of measured operations that this thread still has to start, and number of measured operations that are
+    /// still to become due. `None` if the number of operations is not limited.
     quota: Option<(u64, u64)>,
     pub free_slots: Vec<u32>,
     pub slots_max: usize,
@@ -74,9 +74,9 @@ impl<'p> Open<'p> {
     }
 
     /// Returns the instant at which the schedule ends, which may be in the future. Returns `None` while operations are
-    /// still due. If the number of operations is limited, the schedule includes the gap after the last operation. The
-    /// schedule then ends when one more operation would be due. If there are no further arrivals, the schedule has
-    /// already ended, unless a window without a limit on operations has an end to wait for.
+    /// still due. If the number of operations is limited, the schedule includes the gap after the last operation, and
+    /// ends when the next operation would be due. If there are no more arrivals, the schedule has already ended. Only a
+    /// window with a fixed end and no limit on operations continues to its end.
     pub fn exhausted_at(&self, timeline: &Timeline) -> Option<Instant> {
         let endless = timeline.window_end() == Instant::NEVER;
         match (self.quota, self.arrivals.peek()) {
@@ -125,9 +125,9 @@ impl<'p> Open<'p> {
     }
 
     /// At the end of the window, drops the arrivals that were due but have not started. Calls `drop` with the intended
-    /// start of each arrival, and with `true` if a slot was free for the arrival. If a slot was free, this client was
-    /// too slow. Otherwise the target was too slow. `freed` is the number of slots that were free before the window
-    /// ended.
+    /// start of each arrival. The second argument is `true` if a slot was free for the arrival, because then this
+    /// client was too slow. Otherwise the target was too slow. `freed` is the number of slots that were free before the
+    /// window ended.
     pub fn drop_rest(&mut self, freed: usize, timeline: &Timeline, mut drop: impl FnMut(Instant, bool)) {
         self.rest_dropped = true;
         let mut could_start = freed + self.slots_max.saturating_sub(self.slots_made);

@@ -164,7 +164,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns whether no further operation will start, even if the window has not ended.
+    /// Returns whether no further operation will start, even before the end of the window.
     pub(in crate::run_loop) fn is_exhausted(&self, now: Instant) -> bool {
         match &self.pacer {
             Pacer::Closed(closed) => closed.exhausted,

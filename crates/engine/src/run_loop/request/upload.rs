@@ -24,7 +24,7 @@ pub(in crate::run_loop) const PIECES_MAX: usize = 16;
 /// default.
 pub(in crate::run_loop) const CONTINUE_WAIT: Duration = Duration::from_secs(1);
 
-/// Invariant of bodies that are generated or read from a file.
+/// A body that is generated or read from a file has an object.
 const HAS_OBJECT: &str = "the content of a body belongs to an object";
 /// Invariant of bodies in S3's chunks.
 const HAS_ENCODER: &str = "the encoder of chunks exists until it has created the last chunk";
@@ -92,7 +92,7 @@ pub(in crate::run_loop) struct Upload {
     taken: u64,
     /// `true` once the last piece has been created.
     ended: bool,
-    /// Number of waiting bytes before the data of the current piece. These bytes are framing, or the head.
+    /// Number of waiting bytes that precede the data of the current piece. These bytes are framing, or the head.
     before: usize,
     /// Number of waiting data bytes.
     data: usize,
@@ -255,10 +255,10 @@ impl Upload {
         self.before = bytes;
     }
 
-    /// Writes the next piece to `out`, in place of the bytes from `at` on. Returns `false` if there is no further piece.
+    /// Writes the next piece to `out`, replacing the bytes from `at` on. Returns `false` if there is no further piece.
     ///
-    /// Callers leave the previous piece in `out`. If they cleared `out`, each piece would first be filled with zeros. This
-    /// took 6 to 8 % of the CPU time of an upload.
+    /// Callers leave the previous piece in `out`. If implementations cleared `out` first, each piece would be filled
+    /// with zeros before it is written. This would take 6 to 8 % of the CPU time of an upload.
     pub fn next_piece(&mut self, source: &mut BodySource<'_>, out: &mut Vec<u8>, at: usize) -> io::Result<bool> {
         if self.stage != Stage::Sending || self.ended {
             out.truncate(at);
@@ -321,8 +321,8 @@ impl Upload {
         data
     }
 
-    /// Returns whether the `left` remaining bytes of a piece need not be kept, because they can be generated again. In
-    /// this case, the next piece begins with these bytes.
+    /// Returns whether the last `left` bytes of a piece can be generated again, so that they need not be kept. In this
+    /// case, the next piece begins with these bytes.
     pub fn rewind(&mut self, left: usize) -> bool {
         if !matches!(self.frame, Frame::Length) || self.before > 0 || left != self.data {
             return false;

@@ -12,7 +12,7 @@ pub(in crate::run_loop) struct Expected {
     pub follow: Follow,
     /// Size of the object, if it is known and the whole object was requested.
     pub size: Option<u64>,
-    /// One bit for each required header field. The bit is set if the response has the field.
+    /// One bit for each required header field. The bit is set if the response contains the field.
     pub headers_matched: u128,
 }
 

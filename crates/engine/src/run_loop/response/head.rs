@@ -56,8 +56,8 @@ impl<N: Network> RunLoop<'_, N> {
         if let Some(upload) = &mut exchange.upload
             && !upload.is_sent()
         {
-            // Further bytes cannot change the response, so sending stops. The outcome must be the same if sending
-            // failed before the response was read, because the order of these events is random.
+            // Further bytes cannot change the response, so sending stops. The outcome must not depend on whether
+            // sending failed before the response was read, because the order of these events is random.
             upload.stop();
             exchange.unsent.clear();
             if after == AfterHead::Read {

@@ -26,8 +26,8 @@ pub(in crate::run_loop) struct HeaderWatch<'a> {
     wanted: &'a [wire::header::Header],
     /// Required ETag, which is the name of the object. `true` means that the ETag of an encoded body is also accepted.
     named: Option<(&'a str, bool)>,
-    /// One bit for each required field. The bit is set if the response has the field. The last bit is set if the ETag
-    /// is the object's name.
+    /// One bit for each required field. The bit is set if the response contains the field. The last bit is set if the
+    /// ETag is the object's name.
     pub matched: u128,
     /// `true` if only the fields of [`HeaderValues`] are needed.
     values_only: bool,

@@ -9,7 +9,7 @@ use crate::run_loop::operation::op::Op;
 use content::Mismatch;
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
 
-/// Maximum number of received bytes that an example keeps.
+/// Maximum number of received bytes that are kept for an example.
 const DETAIL_BYTES_MAX: usize = 64;
 
 const CONTENT_DIFFERS: AttemptOutcome =

@@ -12,9 +12,9 @@ const UNLIKE: f64 = 0.02;
 /// behind all others.
 const QUICK_PART: f64 = 0.1;
 
-/// Probability density of service times. It is the mean of a coarse and a fine histogram on a logarithmic axis. If
-/// there are few values, the coarse histogram fills the gaps between them. The fine histogram separates times that
-/// hardly differ.
+/// Probability density of service times. The density is the mean of a coarse and a fine histogram on a logarithmic
+/// axis. If there are few values, the coarse histogram fills the gaps between them. The fine histogram separates times
+/// that hardly differ.
 pub(super) struct Density {
     coarse: Bins,
     fine: Bins,

@@ -10,11 +10,12 @@ use crate::values::Distribution;
 /// slow for an unrelated reason.
 const TERM_MAX: f64 = 3.0;
 /// Steps between the common delays that are tried. If the target paused or warmed up, all first operations may have
-/// been delayed by the same time. Small delays are tried in even steps, each a fraction of the fastest first operation.
+/// been delayed by the same time. Small delays are tried in equal steps, each a fraction of the time of the fastest
+/// first operation.
 const DELAY_STEP: f64 = 0.025;
 /// Number of even steps.
 const DELAY_STEPS: i32 = 13;
-/// Large delays are tried in steps that shrink the remaining time of the fastest first operation by this factor.
+/// Large delays are tried in steps, each of which shortens the rest of the fastest first operation by this factor.
 const LEFT: f64 = 0.8;
 /// First and last of these steps. The first one follows the largest of the even steps.
 const LARGE_DELAYS: std::ops::Range<i32> = 2..18;

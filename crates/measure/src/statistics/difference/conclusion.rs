@@ -88,9 +88,9 @@ impl Concluded {
     }
 }
 
-/// Returns the conclusion over all metrics. It is worse if any metric is worse. It is better if any metric is better,
-/// no metric is worse, and success cannot have dropped. It is equivalent if all metrics are equivalent. Otherwise it
-/// is inconclusive.
+/// Returns the conclusion over all metrics. The conclusion is "worse" if any metric is worse. The conclusion is
+/// "better" if any metric is better, no metric is worse, and success cannot have dropped. The conclusion is
+/// "equivalent" if all metrics are equivalent. Otherwise it is inconclusive.
 #[must_use]
 pub fn conclude_together(metrics: &[Concluded]) -> Conclusion {
     let any = |conclusion| metrics.iter().any(|metric| metric.conclusion == conclusion);

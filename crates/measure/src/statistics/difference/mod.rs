@@ -90,9 +90,9 @@ impl Difference {
         difference.checked()
     }
 
-    /// Returns the relative difference between values that are known only in steps. `step` is the size of a step as a share
-    /// of the value, at least 0. Within a step, the sides may be equal, or differ in the other direction. A test that sees
-    /// the same steps in each run does not know this.
+    /// Returns the relative difference between values that are known only in steps. `step` is the size of a step as a
+    /// share of the value, at least 0. Within a step, the sides may be equal, or differ in the other direction. If all
+    /// runs have the same steps, a test cannot detect this.
     #[must_use]
     pub fn in_steps(self, step: f64) -> Self {
         let (down, up) = (1.0 / (1.0 + step), 1.0 + step);

@@ -1,4 +1,5 @@
-//! The form of distributions in records. It has exact moments, and a histogram in HdrHistogram's V2 encoding as base64.
+//! The form of distributions in records. A record has the exact moments of a distribution, and a histogram in
+//! HdrHistogram's V2 encoding as base64.
 
 use super::{Distribution, Moments, RESOLUTION, SIGNIFICANT_DIGITS};
 use base64::Engine;
@@ -50,14 +51,15 @@ impl<'de> Deserialize<'de> for Distribution {
     }
 }
 
-/// Length of the V2 header in bytes. It contains: cookie, length of the payload, offset, digits, lowest value, highest
-/// value, ratio.
+/// Length of the V2 header in bytes. The header contains: cookie, length of the payload, offset, digits, lowest value,
+/// highest value, ratio.
 pub(super) const HEADER_BYTES: usize = 40;
-/// Maximum number of values in one saved distribution. No client records so many in a second. Even the sum over all
-/// kinds and intervals of a run fits into 64 bits, as the histogram requires for its own sums.
+/// Maximum number of values in one saved distribution. No client records this many values in a second. Even the sum
+/// over all kinds and intervals of a run fits into 64 bits, as the histogram requires for its own sums.
 const COUNT_MAX: u64 = 1 << 36;
 
-/// Rejects encodings that this module never writes. They could make the decoder panic or use gigabytes of memory.
+/// Rejects encodings that this module never writes. Such encodings could make the decoder panic or use gigabytes of
+/// memory.
 fn check_encoding(bytes: &[u8]) -> Result<(), &'static str> {
     let (header, payload) = bytes.split_at_checked(HEADER_BYTES).ok_or("the histogram has no header")?;
     // The decoder allocates memory for the payload length in the header before it checks whether the payload exists.

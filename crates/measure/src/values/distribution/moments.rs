@@ -53,7 +53,7 @@ impl Moments {
 
     /// Returns the sample standard deviation (divisor n − 1); `None` below two values.
     ///
-    /// It is computed from exact integer sums, n·Σx² − (Σx)², so that cancellation loses no digits.
+    /// The deviation is computed from exact integer sums, n·Σx² − (Σx)², so that cancellation loses no digits.
     #[must_use]
     pub fn standard_deviation(&self) -> Option<f64> {
         if self.count < 2 {

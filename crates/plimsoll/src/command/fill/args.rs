@@ -23,8 +23,8 @@ pub struct Args {
     /// Number of copies of each file of --from, named NAME-00000000.EXT and so on.
     #[arg(long, value_name = "N", requires = "from", help_heading = "Fill")]
     pub copies: Option<NonZeroU64>,
-    /// Stop the fill once this holds, e.g. 'trailing 24h bandwidth < 50Mbit/s', 'time >= 14d', 'bytes >= 10TB',
-    /// 'files >= 50000' or 'gone > 1h'.
+    /// Stop the fill once this condition is true, e.g. 'trailing 24h bandwidth < 50Mbit/s', 'time >= 14d', 'bytes >=
+    /// 10TB', 'files >= 50000' or 'gone > 1h'.
     #[arg(long, value_name = "RULE", help_heading = "Fill")]
     pub stop_when: Vec<StopRule>,
     /// Price sheets: s3-standard, sia-2018, or YAML files, separated by commas.
@@ -33,7 +33,8 @@ pub struct Args {
     /// Storage period that the costs include [default: 1 month].
     #[arg(long, value_name = "TIME", default_value = prices::KEEP, hide_default_value = true, help_heading = "Fill")]
     pub keep: Months,
-    /// Start no upload once this much is spent (by siad, renterd or --prices), e.g. 20USD.
+    /// Start no more uploads once this amount is spent, as reported by siad or renterd or computed from --prices, e.g.
+    /// 20USD.
     #[arg(long, value_name = "MONEY", help_heading = "Fill")]
     pub cap: Option<Cap>,
     /// siad, renterd: maximum wait for each condition (synced, contracts formed) before uploads [default: 10m].

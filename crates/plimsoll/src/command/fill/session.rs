@@ -209,7 +209,7 @@ impl Recalled {
     }
 }
 
-/// Returns the failure to open the directory of a fill.
+/// Returns the failure for the directory of a fill that cannot be opened.
 fn cannot_open(error: &StoreError) -> Failure {
     let message = error.to_string();
     match error.kind {
@@ -219,7 +219,7 @@ fn cannot_open(error: &StoreError) -> Failure {
     }
 }
 
-/// Returns the failure to write the journal.
+/// Returns the failure for a journal that cannot be written.
 pub fn cannot_write(error: &StoreError) -> Failure {
     let advice = if error.is_full() { "free some space" } else { "check the disk" };
     Failure::could_not_run(format!(

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Time without a stored object until the first message.
 const TOLD_AFTER: Duration = Duration::from_secs(30);
-/// Factor by which the time grows until each further message.
+/// Factor by which this time grows with each message.
 const LONGER: u32 = 10;
 
 /// Failures since the last object was stored.

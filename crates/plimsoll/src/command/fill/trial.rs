@@ -19,7 +19,8 @@ pub fn check(args: &Args) -> Result<(), Failure> {
     Objects::of(args, None).map(|_| ())
 }
 
-/// Starts or continues the fill in this directory. Returns a summary of the fill, or `None` if the user interrupted it.
+/// Starts or continues the fill in this directory. Returns a summary of the fill, or `None` if the user interrupted the
+/// fill.
 ///
 /// # Errors
 /// Fails also if the disk of this host is full or the files to upload cannot be read. The trial is then not finished.

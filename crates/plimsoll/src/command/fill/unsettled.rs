@@ -32,7 +32,7 @@ impl UnsettledUploads {
         *sent_bytes = sent_bytes.saturating_add(op.uploaded_bytes);
     }
 
-    /// Makes a record due, because uploads have ended. Their attempts are no longer in flight.
+    /// Makes a record due, because uploads have ended. The attempts of these uploads are no longer in flight.
     pub fn note_ended(&mut self) {
         self.recorded_at = None;
     }

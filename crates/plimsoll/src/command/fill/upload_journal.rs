@@ -1,6 +1,6 @@
 //! The journal of an upload run. The journal records reserved objects before their upload, and confirmed and failed
-//! uploads. It also records attempts without a result, so that a kill does not lose their count. The observer also
-//! checks the stop rules.
+//! uploads. The journal also records attempts without a result, so that a kill does not lose their count. The observer
+//! also checks the stop rules.
 
 use super::budget::Budget;
 use super::objects::Objects;

@@ -118,7 +118,7 @@ pub struct Args {
     /// File with the request body, up to 64 MiB. The method is POST, unless -m names another method.
     #[arg(long, value_name = "FILE", help_heading = "Requests", hide_short_help = true)]
     pub body_file: Option<PathBuf>,
-    /// Request always the range at this offset, instead of random ranges.
+    /// Always request the range at this offset, instead of random ranges.
     #[arg(long, value_name = "OFFSET", requires = "range", help_heading = "Requests", hide_short_help = true)]
     pub range_at: Option<ByteSize>,
     /// Size of the objects, for --range. Without this flag, HEAD requests find the sizes.

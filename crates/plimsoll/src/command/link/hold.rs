@@ -1,4 +1,4 @@
-//! The process that owns a link, and how other processes of this program start one.
+//! The process that owns a link, and the way in which other processes of this program start it.
 
 use super::{report_cleaned, show};
 use crate::console;
@@ -39,7 +39,7 @@ pub struct PathArgs {
     /// Seed that decides which packets are lost or reordered, and the jitter.
     #[arg(long, value_name = "N", value_parser = load::seed, default_value = "1")]
     pub seed: u64,
-    /// End with the process that holds the other end of standard input.
+    /// End when standard input closes, which also happens when the process that started this one ends.
     #[arg(long, hide = true)]
     pub until_stdin_closes: bool,
 }
@@ -66,7 +66,7 @@ impl PathArgs {
         Settings { congestion: self.congestion.clone(), buffers, seed: self.seed }
     }
 
-    /// Returns the words of a command line with the same values.
+    /// Returns the command-line arguments for these values.
     fn words(&self) -> Vec<String> {
         let spec = self.spec();
         let mut words = vec![format!("--down={}", spec.down), format!("--up={}", spec.up)];
@@ -92,7 +92,7 @@ pub struct RelayArgs {
     /// Seed of the jitter.
     #[arg(long, value_name = "N", value_parser = load::seed, default_value = "1")]
     pub seed: u64,
-    /// End with the process that holds the other end of standard input.
+    /// End when standard input closes, which also happens when the process that started this one ends.
     #[arg(long, hide = true)]
     pub until_stdin_closes: bool,
 }
@@ -132,7 +132,7 @@ pub fn run_server(args: &PathArgs, command: &[OsString]) -> Result<ExitCode, Fai
         Failure::could_not_run(format!("cannot run `{}` at the far end: {error}", program.to_string_lossy()))
     };
     let mut server = Command::new(program);
-    // Interrupts of the terminal reach only this process, which then asks the server to end.
+    // Interrupts from the terminal reach only this process, which then asks the server to end.
     server.args(words).stdin(Stdio::null()).process_group(0);
     let path = session.path().ok_or_else(|| Failure::could_not_run("the link has no path"))?;
     path.far().host(&mut server).map_err(cannot)?;
@@ -217,7 +217,7 @@ fn keep(mut session: Session, until_stdin_closes: bool) -> Result<ExitCode, Fail
 pub enum Held {
     /// Until `link down`.
     UntilDown,
-    /// As long as the [`Holder`].
+    /// Until the [`Holder`] is dropped.
     WithHolder,
 }
 
@@ -261,7 +261,8 @@ impl Holder {
         }
     }
 
-    /// Returns the failure of a process that ended without a link. Its message and its exit code become those of this process.
+    /// Returns the failure of a process that ended before it had created a link. The message and the exit code of that
+    /// process become those of this process.
     fn refused(mut process: Child) -> Failure {
         let mut told = String::new();
         if let Some(errors) = process.stderr.take() {
@@ -272,12 +273,12 @@ impl Holder {
         if is_usage { Failure::usage(message) } else { Failure::could_not_run(message) }
     }
 
-    /// Returns the record as of the start.
+    /// Returns the record as it was when the link started.
     pub fn record(&self) -> &Record {
         &self.record
     }
 
-    /// Leaves the link to its process, which lives until `link down`.
+    /// Leaves the link to its process, which keeps the link until `link down`.
     pub fn leave(mut self) {
         self.process = None;
     }

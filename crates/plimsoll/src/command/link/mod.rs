@@ -36,11 +36,11 @@ enum Action {
     Run(RunArgs),
     /// Makes a link that stays until `link down`.
     Up(PathArgs),
-    /// Makes a relay to a target, with rate and delay. Needs no rights, and works towards remote targets.
+    /// Makes a relay to a target, with rate and delay. Needs no special permission, and works with remote targets.
     Relay(RelayArgs),
     /// Removes links.
     Down(DownArgs),
-    /// Lists links: asked for, measured and carried.
+    /// Lists links with their description, measurement and traffic.
     Status(StatusArgs),
     /// Runs a command, such as curl or wrk, at the near end of a link.
     Exec(ExecArgs),
@@ -101,7 +101,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Makes a link that outlives this process.
+/// Creates a link that outlives this process.
 fn up(args: &PathArgs) -> Result<ExitCode, Failure> {
     let held = Holder::start(args, Held::UntilDown)?;
     console::print(&show::ready(held.record(), None))?;
@@ -125,14 +125,14 @@ fn status(args: &StatusArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Tells the user about links that were left by killed processes, and are now removed.
+/// Prints a message about links that killed processes had left behind and that were now removed.
 fn report_cleaned(cleaned: &[link::state::Cleaned]) {
     for link in cleaned {
         console::eprintln(&show::cleaned(link));
     }
 }
 
-/// Longest wait for the owner of a link to end by itself.
+/// Maximum wait for the owner of a link to end by itself.
 const END_MAX: Duration = Duration::from_secs(10);
 /// Time between two looks at the records.
 const LOOK: Duration = Duration::from_millis(20);
@@ -178,7 +178,7 @@ fn end(link: &Record) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Replaces this process by the command, at an end of the link.
+/// Replaces this process with the command, which then runs at an end of the link.
 fn exec(args: &ExecArgs) -> Result<ExitCode, Failure> {
     let record = emulated_link::find(args.link)?;
     let failed = |error: &dyn std::fmt::Display| Failure::could_not_run(format!("link exec: {error}"));

@@ -7,7 +7,7 @@ use report::escape::escape;
 use report::number::{bit_rate, bytes, count, plural, share, time};
 use std::time::Duration;
 
-/// Returns what a user needs to know about a new link. `server` is the command at the far end.
+/// Returns the information about a new link that a user needs. `server` is the command at the far end.
 pub fn ready(record: &Record, server: Option<&str>) -> String {
     let number = record.owner.process;
     let mut text = about(record);
@@ -54,7 +54,7 @@ pub fn status(record: &Record) -> String {
     text
 }
 
-/// Returns the lines about what was asked for and what was measured.
+/// Returns lines with the requested and the measured properties.
 fn about(record: &Record) -> String {
     let ends = match &record.ends {
         Ends::Tun { congestion, buffers, .. } => {
@@ -105,7 +105,7 @@ fn shortened(span: Duration) -> String {
     time(span.as_nanos() as f64)
 }
 
-/// Returns what was removed of a link whose owner was killed.
+/// Returns a message about the removed remains of a link whose owner was killed.
 pub fn cleaned(cleaned: &Cleaned) -> String {
     let number = cleaned.record.owner.process;
     let killed = match cleaned.killed.len() as u64 {

@@ -1,5 +1,5 @@
-//! Hooks: commands that run before, during and after a trial. For example, hooks fill or check a cache, profile a
-//! server, or clean up. The output of hooks is written to a log next to the trial.
+//! Hooks, which are commands that run before, during and after a trial. For example, hooks fill or check a cache,
+//! profile a server, or clean up. The output of hooks is written to a log next to the trial.
 
 use crate::console;
 use crate::failure::Failure;

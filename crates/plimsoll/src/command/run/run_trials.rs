@@ -128,8 +128,8 @@ pub fn run_all(
     Ok(Exit::Good)
 }
 
-/// Returns the failure to create a study in this directory. If the directory has a study, the message shows how to
-/// continue it.
+/// Returns the failure for a study that cannot be created in this directory. If the directory has a study, the message
+/// shows how to continue it.
 fn cannot_create(error: &StoreError, base: &Path) -> Failure {
     let failure = cannot_save(error);
     match base.join(STUDY_FILE).is_file() {

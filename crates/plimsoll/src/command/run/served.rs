@@ -22,7 +22,7 @@ const WORD: &str = "served";
 /// Values of `url-file` for the objects in the list of the target's server: all of them, or those that the first server
 /// of a cluster owns.
 const LISTS: [(&str, bool); 2] = [("--url-file=served/all", false), ("--url-file=served/own", true)];
-/// Maximum number of objects that such a value names, because each of them becomes a word of the command line.
+/// Maximum number of objects in such a value. Each object becomes a word of the command line.
 const LISTED_MAX: u64 = 1000;
 
 /// Replaces the word `served` in the settings of a trial by the placeholder.

@@ -40,10 +40,10 @@ enum ServerProcess {
     Command(Process),
 }
 
-/// The place where a server runs.
+/// The network in which a server runs.
 struct Place {
     address: IpAddr,
-    /// Network of the far end of a link; `None` for that of this host.
+    /// Network of the far end of a link; `None` for the network of this host.
     network: Option<Network>,
 }
 
@@ -58,12 +58,12 @@ impl Place {
         }
     }
 
-    /// Makes a command run at this place.
+    /// Makes a command run in this network.
     fn host(&self, command: &mut Command) -> Result<(), String> {
         self.network.as_ref().map_or(Ok(()), |network| network.host(command)).map_err(|error| error.to_string())
     }
 
-    /// Runs `work` in a thread at this place.
+    /// Runs `work` in a thread in this network.
     fn within<R: Send>(&self, work: impl FnOnce() -> std::io::Result<R> + Send) -> std::io::Result<R> {
         let Some(network) = &self.network else { return work() };
         let done = std::thread::scope(|scope| scope.spawn(|| network.enter().and_then(|()| work())).join());

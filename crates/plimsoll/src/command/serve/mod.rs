@@ -82,7 +82,7 @@ fn cannot_serve(error: &std::io::Error) -> Failure {
     Failure::could_not_run(format!("cannot serve: {error}"))
 }
 
-/// Waits until the user interrupts or the time is up.
+/// Waits for an interrupt, or until the time limit has passed.
 fn wait(stop_after: Option<Duration>) {
     let start = std::time::Instant::now();
     while sys::signals::interrupts().count == 0 && stop_after.is_none_or(|after| start.elapsed() < after) {

@@ -203,7 +203,7 @@ fn hostile_responses_of_the_token_service_are_refused_without_secrets() {
     };
     let denied = error(status("403 Forbidden", &refusal("AccessDenied")));
     assert!(denied.contains("AWS_ENDPOINT_URL_STS") && denied.ends_with(": status 403, AccessDenied"), "{denied}");
-    // A code can repeat what the request contained, or have any other text.
+    // A code can repeat a part of the request, or contain any other text.
     for code in ["base-token", "xBASEx", "BASE", "base", "a b", "a\nb", "\u{1b}[31m", &"\u{202e}x".repeat(900)] {
         let message = error(status("400 Bad Request", &refusal(code)));
         assert!(message.ends_with(": status 400"), "{message}");

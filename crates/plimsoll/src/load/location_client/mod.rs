@@ -93,8 +93,8 @@ impl<'a> LocationClient<'a> {
         Ok(Self { location, plan, patience, reached: Cell::new(false) })
     }
 
-    /// Treats the address as right, because an earlier session has reached it. A target that does not respond is then
-    /// waited for from the first request on.
+    /// Treats the address as correct, because an earlier session has reached the target. The client therefore waits for
+    /// a target that does not respond, even at the first request.
     pub fn note_reached_before(&self) {
         self.reached.set(true);
     }

@@ -5,7 +5,7 @@ use measure::{Distribution, Interval};
 
 /// Maximum number of points. A terminal rarely has more columns.
 const POINTS_MAX: usize = 600;
-/// Minimum length of an interval that is a point of its own, in seconds. Rates of shorter intervals depend on chance.
+/// Minimum length, in seconds, of an interval that has its own point. Rates of shorter intervals depend on chance.
 const SECONDS_MIN: f64 = 0.2;
 
 /// The results of one or several consecutive intervals.
@@ -25,7 +25,7 @@ pub struct Point {
     intervals: u64,
 }
 
-/// Points in order of time. If there are too many, neighbors are merged in pairs. No operation is lost.
+/// Points in order of time. If there are too many points, neighbors are merged in pairs. No operation is lost.
 #[derive(Clone, Debug)]
 pub struct History {
     points: Vec<Point>,

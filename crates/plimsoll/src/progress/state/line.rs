@@ -15,15 +15,15 @@ pub struct Line {
 /// Current step of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
-    /// It measures the idle target.
+    /// The search measures the idle target.
     Unloaded,
-    /// It runs a level: operations in flight, or operations per second.
+    /// The search runs a level: operations in flight, or operations per second.
     Level {
         load: f64,
         /// `true` if the level passed before, and confirms the result.
         confirming: bool,
     },
-    /// It waits until the target has recovered from a failed level.
+    /// The search waits until the target has recovered from a failed level.
     Recovery,
 }
 

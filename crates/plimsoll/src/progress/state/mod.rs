@@ -1,4 +1,5 @@
-//! The state of work in progress, which the live line and the live view show. It has no clock and no terminal.
+//! The state of work in progress, which the live line and the live view show. The state contains no clock and no
+//! terminal.
 
 pub mod fill;
 pub mod history;

@@ -125,7 +125,7 @@ impl Run {
         self.now = self.now.max(now);
     }
 
-    /// Returns the stage at the end of the last interval, or what the clock shows before there is one.
+    /// Returns the current stage, according to the last interval and the clock.
     pub fn stage(&self) -> Stage {
         match &self.last {
             Some(last) if last.stage == Stage::Drain => Stage::Drain,
@@ -219,7 +219,8 @@ impl Details {
         self.times.merge(&point.times);
         self.history.add(point);
         self.summary.add(&self.model, interval);
-        // Merging all kinds anew would take most of the time of the view, because their histograms grow with the run.
+        // Merging all kinds again for each frame would take most of the CPU time of the view, because their histograms
+        // grow with the run.
         interval.stats.kinds.iter().for_each(|(_, kind)| self.summary.all.merge(kind));
         self.judged = judged(&self.objectives, &self.summary, &self.model);
         self.limit = Some(Limit::of(&self.summary, &self.model));

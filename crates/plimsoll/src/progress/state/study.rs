@@ -37,7 +37,7 @@ pub struct Trial {
 pub enum TrialStatus {
     Left,
     Running,
-    /// It was completed before the study was resumed.
+    /// The trial was completed before the study was resumed.
     DoneEarlier,
     Done(TrialResult),
 }

@@ -69,7 +69,7 @@ fn levels(frame: &mut Frame<'_>, area: Rect, theme: Theme, line: &Line) {
     let inner = panel(frame, area, theme, left, number);
     let mut rows: Vec<(f64, Option<&Level>)> = line.levels.iter().map(|level| (level.level, Some(level))).collect();
     rows.extend(line.running().map(|load| (load, None)));
-    // Stable: runs of the same level stay in their order, and the running one comes last.
+    // The sort is stable, so runs of the same level keep their order, and the running one comes last.
     rows.sort_by(|one, other| one.0.total_cmp(&other.0));
     let room = usize::from(inner.height.saturating_sub(1));
     let center = rows.iter().position(|(_, level)| level.is_none()).or_else(|| {
@@ -97,7 +97,7 @@ fn row(load: f64, level: Option<&Level>, (most, width): (f64, usize), theme: The
     let metrics = &level.metrics;
     let ok = metrics.ok_per_second;
     let about = format!("{}{}", level.outcome.about(), if level.certain { "" } else { " ≈" });
-    // Failed levels name the reason next to a shorter bar.
+    // For failed levels, the row has a shorter bar and the reason.
     let why = level.reason.as_ref().map(|why| format!(" {why}")).unwrap_or_default();
     Row::new([
         load,

@@ -58,7 +58,7 @@ pub fn one_line(frame: &mut Frame<'_>, area: Rect, line: &Line<'_>) {
     }
 }
 
-/// Draws the title of the view: what is measured, and details in faint text.
+/// Draws the title of the view: the measured target or work, and details in faint text.
 pub fn header(frame: &mut Frame<'_>, area: Rect, theme: Theme, what: &str, details: &str) {
     let what = Span::styled(what, theme.strong());
     one_line(frame, area, &Line::from(vec![what, Span::raw("  "), Span::styled(details, theme.faint())]));

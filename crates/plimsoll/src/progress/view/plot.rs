@@ -59,7 +59,8 @@ fn dataset(data: &[(f64, f64)], style: Style) -> Dataset<'_> {
     Dataset::default().marker(Marker::Braille).graph_type(GraphType::Line).style(style).data(data)
 }
 
-/// Draws the histogram of response times. Its last line shows the range of the times, and the places of p50 and p99.
+/// Draws the histogram of response times. The last line of the histogram shows the range of the times, and the
+/// positions of p50 and p99.
 pub fn histogram(details: &Details, theme: Theme, area: Rect, buffer: &mut Buffer) {
     let times = &details.times;
     let (Some(first), Some(last)) = (times.buckets().next(), times.buckets().next_back()) else { return };
@@ -72,7 +73,7 @@ pub fn histogram(details: &Details, theme: Theme, area: Rect, buffer: &mut Buffe
     let place = |nanos: f64| (nanos.ln() - low) / (high - low) * width as f64;
     let mut counts = vec![0.0; width];
     for bucket in times.buckets() {
-        // A bucket may be wider than a column. Its operations are then spread over its columns.
+        // A bucket may be wider than a column. The operations of such a bucket are spread over its columns.
         let (from, to) = (place(bucket.start), place(bucket.end));
         for (index, count) in counts.iter_mut().enumerate().skip(from as usize) {
             let inside = (to.min(index as f64 + 1.0) - from.max(index as f64)).max(0.0);

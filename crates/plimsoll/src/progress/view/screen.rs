@@ -19,7 +19,7 @@ pub struct Screen {
     frame: Frame,
 }
 
-/// The bytes of a frame. They are written all at once, so that other output never gets in between.
+/// The bytes of a frame. All bytes of a frame are written at once, so that other output never gets in between.
 #[derive(Clone, Debug, Default)]
 struct Frame(Arc<Mutex<Vec<u8>>>);
 

@@ -110,7 +110,7 @@ fn trials(cell: &Cell, target: usize, theme: Theme) -> Text<'static> {
     if let Some(last) = results().next_back() {
         let word = ResultWord::of_all(results().map(|result| result.word));
         spans.push(Span::styled(format!(" {}", word.text()), theme.of_result(word)));
-        // The first line of some reports starts with the result, which is there already.
+        // The first line of some reports starts with the result, which the line already contains.
         let text = escape(&last.text);
         let text =
             text.strip_prefix(last.word.text()).map_or(text.as_str(), |rest| rest.trim_start_matches([' ', '·']));

@@ -35,7 +35,7 @@ impl Theme {
         self.of(Color::Red).add_modifier(Modifier::BOLD)
     }
 
-    /// Returns the style of what is not certain.
+    /// Returns the style of uncertain values.
     pub fn doubtful(self) -> Style {
         self.of(Color::Yellow)
     }
@@ -50,7 +50,7 @@ impl Theme {
         self.of(Color::Magenta)
     }
 
-    /// Returns the style of what runs at the moment.
+    /// Returns the style of work in progress.
     pub fn running(self) -> Style {
         self.of(Color::Cyan).add_modifier(Modifier::BOLD)
     }

@@ -1,5 +1,5 @@
-//! Helpers for the tests. They run the program as a process with a time limit, and nginx as a real server with an exact
-//! access log. Locks reserve the two cores, which all tests share.
+//! Helpers for the tests. The helpers run the program as a process with a time limit, and nginx as a real server with
+//! an exact access log. Locks reserve the two cores, which all tests share.
 
 pub mod chromium;
 mod clients;

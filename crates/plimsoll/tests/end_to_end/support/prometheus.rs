@@ -29,7 +29,7 @@ pub fn promtool(words: &[&str], input: &str) -> Option<Ended> {
     Some(Ended { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) })
 }
 
-/// A running Prometheus. It stops when this value is dropped.
+/// A running Prometheus. Prometheus stops when this value is dropped.
 pub struct Prometheus {
     _process: Running,
     address: SocketAddr,

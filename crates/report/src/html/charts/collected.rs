@@ -1,4 +1,4 @@
-//! The charts of collected values. They have the same time axis as the charts of the load.
+//! The charts of collected values. These charts have the same time axis as the charts of the load.
 
 use super::time_series::short;
 use crate::collected::{self, Shown};

@@ -1,4 +1,4 @@
-//! Charts of metrics by level. They show one search for the load line, or compare several searches.
+//! Charts of metrics by level. The charts show one search for the load line, or compare several searches.
 
 use super::axis;
 use crate::html::script_data::{Across, Bound, Bracket, Chart, Mark, Marks, Plot, Shape, Unit};

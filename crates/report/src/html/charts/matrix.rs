@@ -62,7 +62,7 @@ struct Table<'s> {
     by_key: HashMap<(&'s str, &'s str), usize>,
 }
 
-/// A chart without its data. It has the title, and the cells from left to right.
+/// A chart without its data. Only the title and the cells, from left to right, are set.
 struct Frame<'s> {
     title: String,
     across: Across,

@@ -1,4 +1,4 @@
-//! The section with ab's metrics, for comparison with ab's own output. It uses ab's names and formulas.
+//! The section with ab's metrics, for comparison with ab's own output. The section uses ab's names and formulas.
 
 use crate::number::{count, decimal, plural};
 use crate::other_tools::{self, formulas};

@@ -1,4 +1,4 @@
-//! The path section: the emulated path as asked for and as measured, and what it carried.
+//! The path section: the requested and the measured properties of the emulated path, and its traffic.
 
 use crate::escape::escape;
 use crate::number::{bit_rate, bytes, count, share, time};
@@ -59,7 +59,7 @@ fn measured(path: &EmulatedPath) -> String {
     std::iter::once(round_trip).chain(down).chain(up).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns what a direction carried during the run, and whether the emulator kept up.
+/// Returns the traffic of a direction during the run, and whether the emulator kept up.
 fn carried(direction: &DirectionTraffic) -> String {
     let mut parts = vec![bytes(direction.bytes)];
     if direction.queue_drops > 0 {

@@ -12,7 +12,8 @@ use store::{Levels, SavedRun, Tls};
 const TARGETS_SHOWN: usize = 3;
 /// Maximum number of stages of the load to list.
 const STAGES_SHOWN: usize = 20;
-/// Maximum length of the command line and of a target, in characters. They may be long, because the user typed them.
+/// Maximum length of the command line and of a target, in characters. These texts may be long, because the user typed
+/// them.
 const TYPED_MAX: usize = 2000;
 
 pub fn write(page: &mut Page, run: &SavedRun) {

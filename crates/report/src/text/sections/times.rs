@@ -62,8 +62,8 @@ fn of(title: [&'static str; 2], values: &Distribution) -> Column {
     column(title, head(values), values.count(), |q| percentile::of(values, q))
 }
 
-/// Returns the column of a time of the target. Its percentiles may be ranges, because client stalls may have increased
-/// the times.
+/// Returns the column of a time of the target. The percentiles of the column may be ranges, because client stalls may
+/// have increased the times.
 fn of_timed(title: [&'static str; 2], all: &KindStats, timed: Timed) -> Column {
     let (values, _) = all.timed(timed);
     column(title, head(values), values.count(), |q| percentile::timed(all, timed, q))

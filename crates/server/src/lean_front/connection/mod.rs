@@ -106,7 +106,7 @@ impl Connection {
         !self.ended && self.pending.len() < PENDING_MAX
     }
 
-    /// Returns whether there is no request, not even a partly received one.
+    /// Returns whether there is no request, and no part of a request.
     pub(super) fn is_idle(&self) -> bool {
         matches!(self.state, ConnectionState::Reading) && self.reader.head_bytes() == 0
     }

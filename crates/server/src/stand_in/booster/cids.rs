@@ -11,7 +11,7 @@ use crate::config::stand_in::Booster;
 pub(super) const PIECE_CODEC: u64 = 0xf101;
 /// The hash of a piece's CID, `sha2-256-trunc254-padded`.
 const PIECE_HASH: u64 = 0x1012;
-/// The piece in FRC-0066's test fixture. Its CID does not have the codec of a piece commitment.
+/// The piece in FRC-0066's test fixture. The CID of this piece does not have the codec of a piece commitment.
 pub(super) const FIXTURE: &str = "bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi";
 
 /// Returns the CIDs of the file that `/ipfs/` serves, and of the directory that contains it under the name `file`.

@@ -57,7 +57,7 @@ pub(super) struct Renter {
     pub(super) autopilot: Option<serde_json::Value>,
     pub(super) redundancy: Redundancy,
     pub(super) packing: bool,
-    /// Shards on hosts. They include the shards of deleted objects, because nothing is pruned.
+    /// Shards on hosts. The number includes the shards of deleted objects, because nothing is pruned.
     shards_paid: u64,
     /// Shards of slabs that existing objects use.
     shards_used: u64,

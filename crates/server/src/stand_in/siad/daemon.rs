@@ -30,7 +30,7 @@ pub(super) struct Allowance {
 pub(super) struct Daemon {
     pub(super) config: Siad,
     started: Duration,
-    /// The time of this state.
+    /// The time for which this state was computed.
     now: Duration,
     pub(super) unlocked: bool,
     pub(super) allowance: Option<Allowance>,
@@ -39,7 +39,7 @@ pub(super) struct Daemon {
     pub(super) files: BTreeMap<String, File>,
     /// Names of incomplete files. The first file is uploaded first.
     queue: VecDeque<String>,
-    /// Sectors on hosts. They include the sectors of deleted files, because sectors stay until contracts end.
+    /// Sectors on hosts. The number includes the sectors of deleted files, because sectors stay until contracts end.
     sectors: u64,
     /// Bytes that could have been sent but do not fill a sector yet.
     unsent_bytes: u64,
@@ -226,7 +226,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Deletes a file. Its sectors stay on the hosts.
+    /// Deletes a file. The sectors of the file stay on the hosts.
     pub(super) fn delete_file(&mut self, name: &str) -> Result<(), &'static str> {
         let file = self.files.remove(name).ok_or("no file known with that path")?;
         if !file.is_complete() {

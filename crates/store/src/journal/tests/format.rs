@@ -20,7 +20,7 @@ fn header(number: u64, previous: Option<Previous>, seq: u64) -> Vec<u8> {
     Header { identity: IDENTITY, number, previous, seq, committed_from: seq }.encode()
 }
 
-/// Returns a segment with these frames behind its header.
+/// Returns a segment whose header is followed by these frames.
 fn segment(number: u64, previous: Option<Previous>, seq: u64, frames: &[u8]) -> Vec<u8> {
     let header = header(number, previous, seq);
     let group = Group { durable_bytes: header.len() as u64, unix_ms: 5 }.encode(seq);
@@ -73,7 +73,7 @@ proptest! {
 
 #[test]
 fn a_fixed_example_stays_readable() {
-    // As written by version 1 of the format. If this test fails, the format needs a new version.
+    // The format is as written by version 1. If this test fails, the format needs a new version.
     let records = [
         Record::SessionStarted { session: 1, unix_ms: 1_795_228_200_000 },
         Record::Intend { first: 0, end: 1000 },
@@ -112,7 +112,7 @@ fn a_large_batch_becomes_several_records() {
         records.iter().map(|record| if let Record::Acked(part) = record { part.len() } else { 0 }).collect();
     assert_eq!(parts, [BATCH_MAX, BATCH_MAX, 1]);
     assert!(frames(&[Record::Acked(Vec::new())]).is_empty());
-    // Numbers that follow each other take a byte, so an acknowledgement of 1 MB takes ten.
+    // Consecutive numbers take one byte each, so an acknowledgement of 1 MB takes ten.
     assert!(frames(&[Record::Acked(batch)]).len() < 2 * BATCH_MAX * 10);
 }
 
@@ -234,7 +234,7 @@ fn a_segment_counts_once_it_has_what_it_repeats() {
         assert!(replay.extent.segments == 1 || replay.extent.abandoned_bytes > 0, "{len} bytes");
         counts.push(replay.extent.segments);
     }
-    // The second segment counts from the length at which only its own record is missing.
+    // The second segment becomes part of the journal at the length at which only its own record is missing.
     assert_eq!(counts.iter().position(|count| *count == 2), Some(second.len() - record_bytes));
 }
 

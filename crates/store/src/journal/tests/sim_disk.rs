@@ -1,4 +1,4 @@
-//! A disk in memory that fails as asked and can lose power.
+//! A disk in memory that fails when a test requests it, and that can lose power.
 
 use crate::journal::disk::{Disk, SegmentFile};
 use crate::journal::source::{Source, sort};

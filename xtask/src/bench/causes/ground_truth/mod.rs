@@ -52,7 +52,7 @@ pub struct Cost {
     pub before: f64,
     /// Time for which the request occupies its place.
     pub work: f64,
-    /// Time from leaving the place until the response is sent.
+    /// Time from leaving the place until the response has been sent.
     pub after: f64,
 }
 
@@ -139,9 +139,9 @@ pub fn open_costs(log: &[LogEntry]) -> Vec<Cost> {
 ///
 /// The client sends no more requests after the window, except the probes, which use connections of their own. The
 /// counted requests are therefore the last ones on the first connections. Times would not show which requests were
-/// counted. The client's clock starts before its first request arrives here, and a simulated client is faster than the
-/// real one. Rare slow requests at an edge of the window would be counted on one side only, and p99.9 of a few thousand
-/// requests depends on a few of them.
+/// counted. The client's clock starts before its first request reaches the target, and a simulated client is faster
+/// than the real one. A few slow requests at an edge of the window might be counted on one side only, and the p99.9 of
+/// a few thousand requests depends on a few of them.
 ///
 /// Each request keeps the time for which it was held in planned pauses.
 pub fn closed_costs(log: &[LogEntry], slots: u32, counted: u64) -> Option<Vec<Cost>> {

@@ -107,9 +107,9 @@ fn costs_exclude_planned_pauses_and_slow_senders() {
     assert_eq!(responses(Load::Open(1.0), until(1.0), Queue::default(), &[]), None);
 }
 
-/// A closed run of two slots. The server takes 5 ms for each request, but pauses for 20 ms when the window begins. The
-/// client takes 1 ms between two requests, so at the server, a simulated perfect client would be ahead of it. Probes
-/// follow the run.
+/// A closed run of two slots. The server takes 5 ms for each request, but pauses for 20 ms when the window begins.
+/// Between two requests, the real client takes 1 ms. A simulated perfect client takes no time, so it is ahead of the
+/// real client. Probes follow the run.
 #[test]
 fn a_closed_run_counts_the_requests_that_the_client_counted() {
     let ms = 1_000_000;
@@ -138,8 +138,8 @@ fn a_closed_run_counts_the_requests_that_the_client_counted() {
 fn the_request_with_the_least_lateness_tells_when_the_schedule_began() {
     let served =
         |arrival| LogEntry { arrival, received: 0, asked: 0, start: 0, end: 0, left: 0, held: 0, connection: 0 };
-    // The schedule begins at 100 ms, so the requests are due at 100, 110, 120 and 130 ms. They are late by 25, 17, 7
-    // and 1 ms.
+    // The schedule begins at 100 ms, so the requests are due at 100, 110, 120 and 130 ms. The requests are late by 25,
+    // 17, 7 and 1 ms.
     let log = [125, 127, 127, 131].map(|ms| served(ms * 1_000_000));
     assert!((first_lateness(&log, 100.0) - 0.024).abs() < 1e-9, "{}", first_lateness(&log, 100.0));
     // Without its first request, the log seems to begin with a request that is late by 17 ms.
