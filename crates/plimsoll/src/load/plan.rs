@@ -146,6 +146,7 @@ pub fn run_options(args: &Args) -> RunOptions {
         collect: output.collect.clone(),
         collect_every: output.collect_every,
         metrics: LiveMetrics::published(),
+        part: None,
     }
 }
 
