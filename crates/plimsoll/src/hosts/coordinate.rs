@@ -53,7 +53,7 @@ impl Fleet {
                     let now = self.now();
                     self.coordinator.on_message(now, from, message)
                 }
-                Some((from, transport::Received::Closed(reason))) => self.closed(from, reason),
+                Some((from, transport::Received::Closed(reason))) => self.closed(from, &reason),
                 None => Vec::new(),
             };
             self.due.extend(actions);
@@ -82,7 +82,7 @@ impl Fleet {
                         self.received.lost(to);
                     }
                     if let Err(error) = self.transport.send(to, &message) {
-                        let actions = self.closed(to, error.to_string());
+                        let actions = self.closed(to, &error.to_string());
                         self.due.extend(actions);
                     }
                 }
@@ -101,10 +101,10 @@ impl Fleet {
     }
 
     /// Handles the end of a connection. The last error message of the host explains it best.
-    fn closed(&mut self, from: usize, reason: String) -> Vec<Action> {
+    fn closed(&mut self, from: usize, reason: &str) -> Vec<Action> {
         self.received.lost(from);
         let last = self.remotes.get(from).and_then(Remote::last_error);
-        let reason = last.map_or(reason.clone(), |last| format!("{reason}; its last message was: {last}"));
+        let reason = last.map_or_else(|| reason.to_owned(), |last| format!("{reason}; its last message was: {last}"));
         self.coordinator.on_closed(from, reason)
     }
 

@@ -29,6 +29,7 @@ use program::Program;
 use received::Received;
 use remote::{Launcher, Remote};
 use report::number::{bytes, plural};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
@@ -116,7 +117,7 @@ fn check(command: &mut LoadCommand, names: &[String]) -> Result<(), Failure> {
 
 /// Returns the words of this process's command line.
 fn words() -> Result<Vec<String>, Failure> {
-    let words = std::env::args_os().skip(1).map(|word| word.into_string());
+    let words = std::env::args_os().skip(1).map(OsString::into_string);
     let words: Result<Vec<String>, _> = std::iter::once(Ok("plimsoll".to_owned())).chain(words).collect();
     words.map_err(|word| Failure::usage(format!("--hosts: the argument {word:?} is not UTF-8")))
 }

@@ -56,6 +56,9 @@ pub struct Remote {
 /// The last error messages of a host.
 type Errors = Arc<Mutex<VecDeque<String>>>;
 
+/// A connection to a host, with the output and the input of the commands that it runs.
+type Connection = (Remote, BufReader<ChildStdout>, Box<dyn Write + Send>);
+
 /// Reason why an agent could not be started.
 enum StartError {
     /// The host does not have this version of the program.
@@ -147,7 +150,7 @@ impl Launcher<'_> {
     }
 
     /// Runs commands on a host.
-    fn run(&self, host: &str, script: &str) -> Result<(Remote, BufReader<ChildStdout>, Box<dyn Write + Send>), String> {
+    fn run(&self, host: &str, script: &str) -> Result<Connection, String> {
         let Some((program, words)) = self.ssh.split_first() else { return Err("the ssh command is empty".to_owned()) };
         let timeout = format!("ConnectTimeout={CONNECT_SECONDS}");
         let mut ssh = Command::new(program);

@@ -1,7 +1,7 @@
 //! Runs on several hosts, over a real ssh with real keys: the parts add up to the load, the starts agree although clocks
 //! do not, and every failure is named.
 
-use crate::support::{Hosts, PATIENCE, Report, TestDir, all_cores, respond, shared_cores, signal, wait_for};
+use crate::support::{Host, Hosts, PATIENCE, Report, TestDir, all_cores, respond, shared_cores, signal, wait_for};
 use serde_json::Value;
 use server::{Config, Server};
 use std::fs;
@@ -57,7 +57,7 @@ fn agents_with_wrong_clocks_start_together_and_their_sum_is_what_the_server_coun
     assert_eq!(ok_of_agents(&report), [300, 300, 300]);
     // The warm-up of one second is part of the server's count.
     assert_eq!(server.ledger().complete.count, 1200);
-    assert_eq!(server.ledger().complete.body_bytes, report.bytes("body"));
+    assert_eq!(server.ledger().complete.body_bytes, report.bytes("body_bytes"));
     let spread = report.number("/fleet/start_spread_nanos");
     assert!(spread < 5_000_000, "{spread}");
     // The agents write their wall-clock times of the start, which are wrong by known amounts.
@@ -135,7 +135,7 @@ fn an_agent_that_is_lost_before_the_start_aborts_the_run_and_is_named() {
     let Some(hosts) = Hosts::start(&place, &[0, 0]) else { return };
     let command = ["get", &url, "--range", "1KiB", "-d", "2s", "--out", "out"];
     let running = place.start(words(&command, &hosts.flags_with_program()));
-    let agents = wait_for("agents", || hosts.hosts.iter().map(|host| host.agent()).collect::<Option<Vec<u32>>>());
+    let agents = wait_for("agents", || hosts.hosts.iter().map(Host::agent).collect::<Option<Vec<u32>>>());
     signal(agents[1], "KILL");
     let ended = running.end();
     ended.expect(4);

@@ -13,6 +13,13 @@ const NAME_WIDTH_MAX: usize = 24;
 /// Maximum length of the reason for a loss, in characters.
 const REASON_MAX: usize = 400;
 
+/// Titles of the columns of the table.
+const TITLES: [&str; 9] = ["", "ok", "failed", "rate", "received", "sent", "p50", "p99", "limited by"];
+/// Sets of columns, the widest first. The first one that fits is shown.
+const COLUMNS: [&[usize]; 3] = [&[0, 1, 2, 3, 4, 5, 6, 7, 8], &[0, 1, 2, 3, 4, 7, 8], &[0, 1, 2, 3, 8]];
+/// The columns if none of these sets fits.
+const NARROWEST: [usize; 3] = [0, 1, 8];
+
 pub fn write(page: &mut Page, run: &SavedRun) {
     if let Some(part) = &run.begin.part {
         page.heading("Agent");
@@ -25,12 +32,10 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     page.item("run", &format!("{} on {}", escape(&fleet.run), plural(fleet.agents.len() as u64, "agent")));
     page.item("started", &starts(fleet));
     page.item("together", &format!("all agents measured for {}", seconds(fleet.together_nanos as f64 / 1e9)));
-    let mut table = Table::with_text_from(8);
-    table.head(["", "ok", "failed", "rate", "received", "sent", "p50", "p99", "limited by"]);
-    for agent in fleet.agents.iter().take(ROWS_MAX) {
-        table.row(row(agent));
-    }
-    page.table(table);
+    let width = page.width();
+    let fits = |table: &Table| table.widths().iter().map(|width| width + 2).sum::<usize>() <= width;
+    let fitting = COLUMNS.iter().map(|columns| table(fleet, columns)).find(fits);
+    page.table(fitting.unwrap_or_else(|| table(fleet, &NARROWEST)));
     if fleet.agents.len() > ROWS_MAX {
         page.line(&format!("and {} more", fleet.agents.len() - ROWS_MAX));
     }
@@ -43,12 +48,15 @@ pub fn write(page: &mut Page, run: &SavedRun) {
 
 /// Returns a table with the main numbers of all agents, which fits into 80 columns.
 pub(in crate::text) fn short_table(fleet: &Fleet) -> Table {
-    let mut table = Table::with_text_from(5);
-    table.head(["", "ok", "failed", "rate", "p99", "limited by"]);
-    for agent in &fleet.agents {
-        let [name, ok, failed, rate, _, _, _, p99, limit] = row(agent);
-        table.row([name, ok, failed, rate, p99, limit]);
-    }
+    table(fleet, &[0, 1, 2, 3, 7, 8])
+}
+
+/// Returns a table with some of the columns of [`TITLES`], of which the last one has text.
+fn table(fleet: &Fleet, columns: &[usize]) -> Table {
+    let of = |cells: [String; 9]| columns.iter().filter_map(|column| cells.get(*column).cloned()).collect::<Vec<_>>();
+    let mut table = Table::with_text_from(columns.len() - 1);
+    table.head(of(TITLES.map(str::to_owned)));
+    fleet.agents.iter().take(ROWS_MAX).for_each(|agent| table.row(of(row(agent))));
     table
 }
 
