@@ -28,6 +28,7 @@ use fleet::message::RunId;
 use program::Program;
 use received::Received;
 use remote::{Launcher, Remote};
+use report::escape::bounded;
 use report::number::{bytes, plural};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -41,6 +42,8 @@ const SPREAD_MAX: Duration = Duration::from_millis(5);
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 /// Maximum time for the preparation of an agent, which may list a bucket or log in.
 const PREPARE_MAX: Duration = Duration::from_secs(600);
+/// Maximum length of the reason for a loss, which may be text from an agent.
+const LOSS_MAX: usize = 600;
 /// Environment variable with the default of `--ssh`.
 const SSH_VARIABLE: &str = "PLIMSOLL_SSH";
 
@@ -207,6 +210,7 @@ fn all_lost(ended: &Ended) -> Exit {
     let losses: Option<Vec<_>> = ended.agents.iter().map(|agent| Some((&agent.name, agent.loss.as_ref()?))).collect();
     match losses.as_deref() {
         Some([(name, loss), ..]) => {
+            let loss = bounded(&loss.to_string(), LOSS_MAX);
             console::eprintln(&format!("plimsoll: all agents were lost; {name}: {loss} (exit code 4)"));
             Exit::CouldNotRun
         }

@@ -119,7 +119,8 @@ impl Received {
             let stop = StopAfter { time, ..StopAfter::default() };
             let model =
                 begins.iter().skip(1).fold(first.model, |sum, begin| saved::merged::sum_of_models(sum, begin.model));
-            self.progress.run_starts(&Begin { model, ..(*first).clone() }, stop, None);
+            let load = first.part.as_ref().map_or_else(|| first.load.clone(), |part| part.load.clone());
+            self.progress.run_starts(&Begin { model, load, ..(*first).clone() }, stop, None);
             self.shown = true;
         }
         while let Some(interval) = self.next() {

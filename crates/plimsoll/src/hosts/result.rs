@@ -16,6 +16,9 @@ use std::path::Path;
 use std::time::Duration;
 use store::{EndReason, Fleet, FleetAgent, SavedRun};
 
+/// Maximum length of the saved reason for a loss, in characters.
+const LOST_MAX: usize = 1000;
+
 /// An agent, and what it sent; `None` if it was lost before it sent anything.
 struct Part<'e> {
     agent: &'e AgentResult,
@@ -121,7 +124,7 @@ fn row(part: &Part<'_>, ended: &Ended) -> FleetAgent {
         response_p50_nanos: None,
         response_p99_nanos: None,
         limited_by: LimitedBy::Unknown,
-        lost: agent.loss.as_ref().map(ToString::to_string),
+        lost: agent.loss.as_ref().map(|loss| loss.to_string().chars().take(LOST_MAX).collect()),
     };
     let Some(run) = part.source.as_ref().map(|source| &source.run) else { return empty };
     let summary = run.summary();
