@@ -24,6 +24,7 @@ static RECORDS: LazyLock<Vec<Value>> = LazyLock::new(|| {
         fresh_below: 0,
         probes: Some(measure::evidence::Probes::default()),
         path: None,
+        fleet: Some(Box::new(saved::fleet())),
     };
     vec![
         json!({"begin": saved::begin()}),

@@ -41,5 +41,5 @@ mod watch;
 
 pub use control::{Control, StopReason};
 pub use plan::Plan;
-pub use run::{Ending, Observer, RunError, give_way, resolve_all, run, run_to_summary};
+pub use run::{Ending, Observer, RunError, give_way, resolve_all, run, run_from, run_to_summary};
 pub use run_loop::{CreatedUpload, Handover, HopEntry, Left, OpEntry, OpenUpload, OpenUploads, Sent};

@@ -37,6 +37,8 @@ pub fn give_way() {
 
 /// Receiver of a run's results. An observer may also control the run.
 pub trait Observer {
+    /// Called once, after all load threads have started. The last of them started at `at`.
+    fn started(&mut self, _at: Instant) {}
     /// Called at the end of a slice, for plans with slices. The slice combines all threads. The data of the slice is
     /// also part of an interval that is passed on later.
     fn slice(&mut self, _slice: &Interval, _control: &Control, _now: Instant) {}
@@ -91,6 +93,7 @@ enum Why {
 
 /// A message from a load thread to the gathering thread.
 enum Message {
+    Started { at: Instant },
     Results { thread: usize, results: Handover },
     Done { thread: usize, first_response: Option<FirstResponse>, left: Box<Left> },
 }
@@ -103,11 +106,24 @@ type ThreadResult = (Option<FirstResponse>, Left, io::Result<()>);
 /// # Errors
 /// Fails if the kernel denies resources that every run needs. Failures of the target are results, not errors.
 pub fn run(plan: &Plan, control: &Control, observer: &mut dyn Observer) -> Result<Ending, RunError> {
+    run_from(MonotonicClock::start(), plan, control, observer)
+}
+
+/// Carries out a plan from the zero of `clock` on, which may be in the future. Until then, the load threads wait, and
+/// the observer can end the run.
+///
+/// # Errors
+/// Fails like [`run`].
+pub fn run_from(
+    clock: MonotonicClock,
+    plan: &Plan,
+    control: &Control,
+    observer: &mut dyn Observer,
+) -> Result<Ending, RunError> {
     let threads = plan.threads_used();
     let budget = budget(&plan.stop, &plan.load, threads);
     let resolver = Resolver::start();
-    let clock = MonotonicClock::start();
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + clock.until_zero();
     let wall = Timestamp::from_unix_seconds(since_1970.as_secs());
     let work = |share, sender: &SyncSender<Message>| {
         make_load(plan, control, share, budget.clone(), (clock, wall), Arc::clone(&resolver), sender)
@@ -216,10 +232,28 @@ fn make_load(
         Err(error) => return (None, Left::default(), Err(error)),
     };
     let mut run_loop = RunLoop::new(plan, control, share, budget, (Instant::ZERO, wall));
+    if !wait_for_start(&clock, control) {
+        return (None, Left::default(), Ok(()));
+    }
+    let _ = sender.send(Message::Started { at: clock.now() });
     let ended = run_loop.drive(&mut net, |results| {
         let _ = sender.send(Message::Results { thread: share.thread as usize, results });
     });
     (run_loop.first_response().cloned(), run_loop.left(), ended)
+}
+
+/// Waits until the zero of the clock. Returns `false` if the run is stopped before.
+fn wait_for_start(clock: &MonotonicClock, control: &Control) -> bool {
+    loop {
+        let left = clock.until_zero();
+        if left.is_zero() {
+            return true;
+        }
+        if control.stop_at() != Instant::NEVER {
+            return false;
+        }
+        std::thread::sleep(left.min(TURN_MAX));
+    }
 }
 
 /// Guard that reports the end of a thread when it is dropped. The gathering thread then no longer waits for intervals
@@ -245,6 +279,8 @@ struct Gatherer {
     watch: HostWatch,
     sliced: bool,
     whole: IntervalBuilder,
+    /// Number of threads that have not started yet, and the start of the last one that has.
+    starting: (usize, Instant),
     /// Attempts of the operations in flight, by thread.
     in_flight: Vec<Sent>,
 }
@@ -253,7 +289,8 @@ impl Gatherer {
     fn new(threads: usize, watch: HostWatch, sliced: bool) -> Self {
         let queues = (0..threads).map(|_| VecDeque::new()).collect();
         let (done, in_flight) = (vec![false; threads], vec![Sent::default(); threads]);
-        Self { queues, done, watch, sliced, whole: IntervalBuilder::default(), in_flight }
+        let starting = (threads, Instant::ZERO);
+        Self { queues, done, watch, sliced, whole: IntervalBuilder::default(), starting, in_flight }
     }
 
     fn gather(
@@ -266,6 +303,7 @@ impl Gatherer {
         let (mut first, mut all) = (None, Left::default());
         loop {
             match messages.recv_timeout(TURN_MAX) {
+                Ok(Message::Started { at }) => self.note_start(at, observer),
                 Ok(Message::Results { thread, results: Handover { intervals, ops, uploads, in_flight } }) => {
                     if !uploads.is_empty() {
                         observer.uploads_created(&uploads);
@@ -297,6 +335,17 @@ impl Gatherer {
             }
             self.hand_out(clock, control, observer);
             observer.tick(control, clock.now());
+        }
+    }
+
+    /// Records that a thread started at `at`.
+    fn note_start(&mut self, at: Instant, observer: &mut dyn Observer) {
+        let (left, last) = &mut self.starting;
+        (*left, *last) = (left.saturating_sub(1), at.max(*last));
+        if *left == 0 {
+            // The use of the host before the start does not count.
+            self.watch.forget_past();
+            observer.started(self.starting.1);
         }
     }
 

@@ -72,6 +72,11 @@ impl HostWatch {
         Self { sources, last, at: Instant::now(), speeds, descriptors_max, in_flight_max, ports_max, ports }
     }
 
+    /// Makes the next call of [`Self::stamp`] ignore how the host was used until now.
+    pub fn forget_past(&mut self) {
+        (self.last, self.at) = (self.sources.readings(), Instant::now());
+    }
+
     /// Records in `interval` how the host was used since the last call.
     pub fn stamp(&mut self, interval: &mut Interval) {
         let (now, readings) = (Instant::now(), self.sources.readings());

@@ -205,3 +205,42 @@ fn timeouts_fire_when_they_are_due() {
     assert_eq!(summary.stats.measured.causes.get(measure::Cause::HeadTimedOut), 3);
     near(&summary.all.failed_response, 1.0, ms(250), ms(60));
 }
+
+/// An observer that notes the start, and stops the run at the first occasion if it should.
+#[derive(Default)]
+struct StartWatch {
+    stops: bool,
+    started: Option<measure::Instant>,
+}
+
+impl engine::Observer for StartWatch {
+    fn started(&mut self, at: measure::Instant) {
+        assert!(self.started.replace(at).is_none(), "started twice");
+    }
+
+    fn interval(&mut self, _: &measure::Interval, _: &engine::Control, _: measure::Instant) {}
+
+    fn ops(&mut self, _: &[engine::OpEntry]) {}
+
+    fn tick(&mut self, control: &engine::Control, now: measure::Instant) {
+        if self.stops {
+            control.stop(now, engine::StopReason::Interrupted);
+        }
+    }
+}
+
+#[test]
+fn a_run_starts_at_the_zero_of_its_clock_unless_it_is_stopped_before() {
+    for stops in [false, true] {
+        let server = serve(Faults::default());
+        let mut plan = at(plan(), &format!("http://{}/blackhole/1KiB", server.addresses()[0]));
+        (plan.load, plan.stop, plan.threads) = (closed(4), counted(100), 2);
+        let zero = std::time::Instant::now() + ms(400);
+        let mut watch = StartWatch { stops, ..StartWatch::default() };
+        let clock = measure::MonotonicClock::starting_at(zero);
+        engine::run_from(clock, &plan, &engine::Control::default(), &mut watch).unwrap();
+        assert_eq!(std::time::Instant::now() < zero, stops, "a run that is stopped does not wait for its start");
+        assert_eq!(watch.started.is_some(), !stops);
+        assert_eq!(server.stop().requests(), if stops { 0 } else { 100 });
+    }
+}

@@ -23,8 +23,13 @@ pub enum Action {
         /// The share.
         part: Part,
     },
-    /// Start the load now, then report [`Event::Started`].
-    Start,
+    /// Start the load at this instant, then report [`Event::Started`].
+    Start {
+        /// T0.
+        at: AgentTime,
+    },
+    /// End the load early, then report the remaining records and [`Event::Ended`].
+    Finish,
     /// Stop the load if it runs, keep the run directory, and end.
     Stop(StopReason),
 }
@@ -53,8 +58,8 @@ pub enum Event {
     Prepared,
     /// The load started at this instant.
     Started(AgentTime),
-    /// An interval was written to the run directory.
-    Interval(String),
+    /// A record was written to the run directory.
+    Record(String),
     /// The run has ended by itself.
     Ended,
     /// The agent cannot go on, for this reason.
@@ -67,9 +72,8 @@ enum State {
     Joined { run: RunId, part: Part },
     Preparing,
     Ready,
-    Waiting { at: AgentTime },
     Starting,
-    Running { intervals: u64 },
+    Running { records: u64 },
     Ended,
 }
 
@@ -97,12 +101,7 @@ impl Agent {
     /// When [`Self::on_time`] must be called next, at the latest.
     #[must_use]
     pub fn deadline(&self) -> Option<AgentTime> {
-        let lease = self.heard.after(LEASE);
-        match self.state {
-            State::Ended => None,
-            State::Waiting { at } => Some(at.min(lease)),
-            _ => Some(lease),
-        }
+        (self.state != State::Ended).then(|| self.heard.after(LEASE))
     }
 
     /// Handles a message that arrived at `now`.
@@ -147,14 +146,18 @@ impl Agent {
             }
             (ToAgent::StartAt { at }, State::Ready) => {
                 self.heard = now;
-                self.state = State::Waiting { at };
-                self.on_time(now)
+                self.state = State::Starting;
+                vec![Action::Start { at }]
+            }
+            (ToAgent::Stop, State::Starting | State::Running { .. }) => {
+                self.heard = now;
+                vec![Action::Finish]
             }
             (ToAgent::Lease, _) => {
                 self.heard = now;
                 Vec::new()
             }
-            (ToAgent::Abort, _) => self.end(StopReason::Aborted, None),
+            (ToAgent::Abort | ToAgent::Stop, _) => self.end(StopReason::Aborted, None),
             (ToAgent::Prepare { .. } | ToAgent::Probe { .. } | ToAgent::StartAt { .. }, _) => {
                 self.refuse(Refusal::OutOfOrder)
             }
@@ -169,17 +172,17 @@ impl Agent {
                 vec![Action::Send(FromAgent::Ready)]
             }
             (Event::Started(at), State::Starting) => {
-                self.state = State::Running { intervals: 0 };
+                self.state = State::Running { records: 0 };
                 vec![Action::Send(FromAgent::Started { at })]
             }
-            (Event::Interval(record), State::Running { intervals }) => {
-                let number = *intervals;
-                *intervals += 1;
-                vec![Action::Send(FromAgent::Interval { number, record })]
+            (Event::Record(record), State::Running { records }) => {
+                let number = *records;
+                *records += 1;
+                vec![Action::Send(FromAgent::Record { number, record })]
             }
-            (Event::Ended, State::Running { intervals }) => {
-                let intervals = *intervals;
-                self.end(StopReason::Done, Some(FromAgent::Done { intervals }))
+            (Event::Ended, State::Running { records }) => {
+                let records = *records;
+                self.end(StopReason::Done, Some(FromAgent::Done { records }))
             }
             (Event::Failed(_), State::Ended) => Vec::new(),
             (Event::Failed(reason), _) => self.end(StopReason::Failed, Some(FromAgent::Failed { reason })),
@@ -187,7 +190,7 @@ impl Agent {
         }
     }
 
-    /// Handles the passing of time: the start, and the end of the lease.
+    /// Handles the passing of time, which may end the lease.
     pub fn on_time(&mut self, now: AgentTime) -> Vec<Action> {
         if self.is_over() {
             return Vec::new();
@@ -195,10 +198,6 @@ impl Agent {
         if now >= self.heard.after(LEASE) {
             let reason = format!("its coordinator was silent for {} s", LEASE.as_secs());
             return self.end(StopReason::LeaseLost, Some(FromAgent::Failed { reason }));
-        }
-        if matches!(self.state, State::Waiting { at } if now >= at) {
-            self.state = State::Starting;
-            return vec![Action::Start];
         }
         Vec::new()
     }

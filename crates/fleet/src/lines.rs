@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_record_may_contain_line_feeds() {
-        let message = FromAgent::Interval { number: 0, record: "a\nb".to_owned() };
+        let message = FromAgent::Record { number: 0, record: "a\nb".to_owned() };
         let line = encode(&message).expect("short");
         assert_eq!(read(&mut line.as_slice()).expect("good"), Some(message));
     }
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn long_lines_are_refused_on_both_ends() {
         let record = "x".repeat(LINE_MAX);
-        assert!(matches!(encode(&FromAgent::Interval { number: 0, record }), Err(LineError::TooLong)));
+        assert!(matches!(encode(&FromAgent::Record { number: 0, record }), Err(LineError::TooLong)));
         let endless = vec![b' '; LINE_MAX * 2];
         assert!(matches!(read::<ToAgent>(&mut endless.as_slice()), Err(LineError::TooLong)));
     }

@@ -42,6 +42,13 @@ impl From<RunId> for String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hash([u8; 32]);
 
+impl std::fmt::Display for Hash {
+    /// Writes 64 hexadecimal digits, as `sha256sum` does.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
 impl Hash {
     /// Computes the hash of the bytes.
     #[must_use]
@@ -93,7 +100,9 @@ pub enum ToAgent {
     },
     /// The coordinator is alive. Every other message says so too.
     Lease,
-    /// Orders the agent to stop.
+    /// Orders the agent to end its load early, and to send what is left.
+    Stop,
+    /// Orders the agent to stop, without sending anything more.
     Abort,
 }
 
@@ -124,17 +133,17 @@ pub enum FromAgent {
         /// The actual start.
         at: AgentTime,
     },
-    /// One interval of the run.
-    Interval {
-        /// Number of the interval, from 0 without gaps.
+    /// One record of the run.
+    Record {
+        /// Number of the record, from 0 without gaps.
         number: u64,
-        /// The record, as in the agent's run directory.
+        /// The record, as in the agent's run directory: the setup of the run, an interval, or the end.
         record: String,
     },
     /// The run has ended.
     Done {
-        /// How many intervals the agent sent.
-        intervals: u64,
+        /// How many records the agent sent.
+        records: u64,
     },
     /// The agent cannot go on.
     Failed {

@@ -66,6 +66,7 @@ fn settings() -> Settings {
         plan: "{}".to_owned(),
         spread_max: Duration::from_millis(5),
         silence_max: Duration::from_secs(10),
+        prepare_max: Duration::from_secs(10),
         tolerate_lost: 0,
     }
 }
@@ -135,17 +136,19 @@ impl Simulation {
                     let ready = self.now + (1 + index as u64) * SECOND;
                     self.at(ready, Step::Local(index, Event::Prepared));
                 }
-                agent::Action::Start => {
-                    let start = self.now + self.machines[index].delay;
-                    self.machines[index].started = Some(start);
+                agent::Action::Start { at } => {
+                    let machine = &self.machines[index];
+                    let at = at.0.checked_add_signed(-machine.shift).expect("in range");
+                    let start = at.max(self.now) + machine.delay;
                     let clock = self.machines[index].clock(start);
                     self.at(start, Step::Local(index, Event::Started(clock)));
                     for second in 1..=SECONDS {
                         let record = format!("second {second} of {index}");
-                        self.at(start + second * SECOND, Step::Local(index, Event::Interval(record)));
+                        self.at(start + second * SECOND, Step::Local(index, Event::Record(record)));
                     }
                     self.at(start + SECONDS * SECOND, Step::Local(index, Event::Ended));
                 }
+                agent::Action::Finish => self.at(self.now, Step::Local(index, Event::Ended)),
                 agent::Action::Stop(reason) => self.machines[index].stopped = Some((self.now, reason)),
             }
         }
@@ -195,6 +198,10 @@ impl Simulation {
                 self.carry_out_on(index, actions);
             }
             Step::Local(index, event) => {
+                let machine = &mut self.machines[index];
+                if matches!(event, Event::Started(_)) && !machine.agent.is_over() {
+                    machine.started = Some(now);
+                }
                 let actions = self.machines[index].agent.on_event(event);
                 self.carry_out_on(index, actions);
             }
@@ -242,7 +249,7 @@ fn all_agents_start_together_although_their_clocks_differ_by_seconds() {
     assert!(!ended.partial);
     for (agent, start) in ended.agents.iter().zip(starts) {
         assert!(agent.started_here.0.abs_diff(start) <= agent.uncertainty.as_nanos() as u64, "{agent:?}");
-        assert_eq!((agent.intervals, &agent.loss), (SECONDS, &None));
+        assert_eq!((agent.records, &agent.loss), (SECONDS, &None));
     }
     assert_eq!(fleet.records.len() as u64, 3 * SECONDS);
     assert!(fleet.machines.iter().all(|machine| matches!(machine.stopped, Some((_, StopReason::Done)))));
@@ -301,9 +308,36 @@ fn an_agent_that_dies_during_the_run_makes_it_partial_and_its_seconds_are_kept()
         assert_eq!(ended.agents[1].loss, Some(Loss::Closed("killed".to_owned())));
         let seconds = fleet.records.iter().filter(|(from, _)| *from == 1).count() as u64;
         assert!(seconds > 2 && seconds < SECONDS, "{seconds}");
-        assert_eq!(ended.agents[1].intervals, seconds);
-        assert_eq!([ended.agents[0].intervals, ended.agents[2].intervals], [SECONDS, SECONDS], "the others finish");
+        assert_eq!(ended.agents[1].records, seconds);
+        assert_eq!([ended.agents[0].records, ended.agents[2].records], [SECONDS, SECONDS], "the others finish");
     }
+}
+
+#[test]
+fn an_interrupt_ends_the_load_of_all_agents_and_loses_nothing() {
+    let now = CoordinatorTime(200 * SECOND);
+    let mut coordinator = running_coordinator(now);
+    coordinator.on_message(now, 0, FromAgent::Record { number: 0, record: String::new() });
+    assert_eq!(coordinator.on_interrupt(), [coordinator::Action::Send(0, ToAgent::Stop)]);
+    coordinator.on_message(now, 0, FromAgent::Record { number: 1, record: String::new() });
+    let actions = coordinator.on_message(now, 0, FromAgent::Done { records: 2 });
+    let Some(coordinator::Action::Finish(Outcome::Ended(ended))) = actions.last() else { panic!("{actions:?}") };
+    assert!(!ended.partial && ended.agents[0].loss.is_none());
+    let mut agent = started_agent();
+    assert_eq!(agent.on_message(AgentTime(1), ToAgent::Stop), [agent::Action::Finish]);
+    assert!(!agent.is_over(), "the rest must still be sent");
+    let done = agent.on_event(Event::Ended);
+    assert_eq!(done.last(), Some(&agent::Action::Stop(StopReason::Done)));
+}
+
+#[test]
+fn an_interrupt_before_the_start_aborts_the_run() {
+    let (mut coordinator, _) = Coordinator::begin(settings(), vec!["host-0".to_owned()], CoordinatorTime(0));
+    let actions = coordinator.on_interrupt();
+    assert_eq!(actions.last(), Some(&coordinator::Action::Finish(Outcome::Aborted(Abort::Interrupted))));
+    assert_eq!(actions.first(), Some(&coordinator::Action::Send(0, ToAgent::Abort)));
+    let actions = ready_agent().on_message(AgentTime(0), ToAgent::Stop);
+    assert_eq!(actions, [agent::Action::Stop(StopReason::Aborted)]);
 }
 
 #[test]
@@ -370,12 +404,12 @@ fn an_order_to_start_that_comes_too_late_is_not_obeyed() {
     let mut agent = ready_agent();
     let actions = agent.on_message(AgentTime(10), ToAgent::StartAt { at: AgentTime(9) });
     assert_eq!(actions.last(), Some(&agent::Action::Stop(StopReason::StartMissed)));
-    assert!(!actions.contains(&agent::Action::Start));
+    assert!(!actions.iter().any(|action| matches!(action, agent::Action::Start { .. })));
 }
 
 #[test]
 fn a_repeated_interval_counts_once_and_a_missing_one_loses_the_agent() {
-    let interval = |number| FromAgent::Interval { number, record: number.to_string() };
+    let interval = |number| FromAgent::Record { number, record: number.to_string() };
     let now = CoordinatorTime(200 * SECOND);
     let mut coordinator = running_coordinator(now);
     let first = [coordinator::Action::Record(0, "0".to_owned())];
@@ -384,7 +418,7 @@ fn a_repeated_interval_counts_once_and_a_missing_one_loses_the_agent() {
     assert!(loses(&coordinator.on_message(now, 0, interval(2)), &Loss::Gap(1)));
     let mut coordinator = running_coordinator(now);
     coordinator.on_message(now, 0, interval(0));
-    assert!(loses(&coordinator.on_message(now, 0, FromAgent::Done { intervals: 2 }), &Loss::Gap(1)));
+    assert!(loses(&coordinator.on_message(now, 0, FromAgent::Done { records: 2 }), &Loss::Gap(1)));
 }
 
 #[test]
@@ -392,7 +426,7 @@ fn messages_out_of_order_or_from_strangers_do_no_harm() {
     let now = CoordinatorTime(0);
     let (mut coordinator, _) = Coordinator::begin(settings(), vec!["host-0".to_owned()], now);
     assert_eq!(coordinator.on_message(now, 7, FromAgent::Joined), []);
-    let actions = coordinator.on_message(now, 0, FromAgent::Done { intervals: 0 });
+    let actions = coordinator.on_message(now, 0, FromAgent::Done { records: 0 });
     let reason = Abort::Lost { agent: "host-0".to_owned(), loss: Loss::OutOfOrder };
     assert_eq!(actions.last(), Some(&coordinator::Action::Finish(Outcome::Aborted(reason))));
     assert_eq!(coordinator.on_message(now, 0, FromAgent::Joined), [], "the run is over");
@@ -418,7 +452,7 @@ fn ready_agent() -> Agent {
 fn started_agent() -> Agent {
     let mut agent = ready_agent();
     let actions = agent.on_message(AgentTime(0), ToAgent::StartAt { at: AgentTime(0) });
-    assert_eq!(actions, [agent::Action::Start]);
+    assert_eq!(actions, [agent::Action::Start { at: AgentTime(0) }]);
     agent.on_event(Event::Started(AgentTime(0)));
     agent
 }

@@ -2,11 +2,12 @@
 
 use crate::command::load_command::LoadCommand;
 use crate::command::{
-    cleanup, collect, compare, demo, doctor, export, generate, link, merge, owners, prepare, redirects, report, run,
-    schema, serve,
+    agent, cleanup, collect, compare, demo, doctor, export, generate, link, merge, owners, prepare, redirects, report,
+    run, schema, serve,
 };
 use crate::emulated_link::{self, LinkName};
 use crate::failure::Failure;
+use crate::hosts;
 use crate::usage_errors;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
@@ -58,6 +59,9 @@ pub enum Command {
     Export(export::Args),
     /// Checks limits, ports, buffers, clocks and maximum load of this host, and prints fixes for problems.
     Doctor(doctor::Args),
+    /// Makes a part of a run on several hosts. `--hosts` starts this command on each host.
+    #[command(hide = true)]
+    Agent(agent::Args),
     /// Prints JSON Schemas of the `--json` outputs and of scenarios.
     Schema(schema::Args),
     /// Prints completions for a shell.
@@ -77,8 +81,12 @@ impl Command {
             Self::Demo(args) => demo::run(&args),
             Self::Load(command) => command.run(),
             Self::Run(args) => run::run(&args),
-            Self::Prepare(args) => through(args.common.connections.link, || prepare::run(&args)),
-            Self::Cleanup(args) => through(args.common.connections.link, || cleanup::run(&args)),
+            Self::Prepare(args) => {
+                hosts::refuse(&args.common).and_then(|()| through(args.common.connections.link, || prepare::run(&args)))
+            }
+            Self::Cleanup(args) => {
+                hosts::refuse(&args.common).and_then(|()| through(args.common.connections.link, || cleanup::run(&args)))
+            }
             Self::Generate(args) => generate::run(&args),
             Self::Owners(args) => owners::run(&args),
             Self::Redirects(args) => redirects::run(&args),
@@ -90,6 +98,7 @@ impl Command {
             Self::Merge(args) => merge::run(&args),
             Self::Export(args) => export::run(&args),
             Self::Doctor(args) => doctor::run(&args),
+            Self::Agent(args) => agent::run(&args),
             Self::Schema(args) => schema::run(&args, &Cli::command()),
             Self::Completions(args) => schema::completions(&args, &mut Cli::command()),
         }

@@ -6,8 +6,9 @@ use crate::failure::Failure;
 use std::ffi::OsString;
 use std::path::Path;
 
-const PAGES: [(&str, &str, usize); 2] = [
+const PAGES: [(&str, &str, usize); 3] = [
     ("coming-from.md", include_str!("../../../docs/coming-from.md"), 30),
+    ("fleet.md", include_str!("../../../docs/fleet.md"), 3),
     ("metrics.md", include_str!("../../../docs/metrics.md"), 1),
 ];
 

@@ -14,6 +14,7 @@ mod embedded_server;
 mod emulated_link;
 mod execute;
 mod failure;
+mod hosts;
 mod input_file;
 mod live_metrics;
 mod load;

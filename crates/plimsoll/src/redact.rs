@@ -26,6 +26,25 @@ pub fn command_line(words: impl IntoIterator<Item = String>) -> Vec<String> {
     shown
 }
 
+/// Returns the first word of a command line that contains a secret as text, with the secret hidden. References to secrets
+/// (`@FILE`, `${ENV}`) are not secrets.
+pub fn literal_secret(words: &[String]) -> Option<String> {
+    let shown = command_line(words.iter().cloned());
+    // The credentials of a URL leave no mark.
+    let is_secret = |word: &str, shown: &str| shown.contains(HIDDEN) || (word.contains("://") && word.contains('@'));
+    let hides = |(word, shown): &(&String, String)| *word != shown && is_secret(word, shown) && !is_reference(word);
+    words.iter().zip(shown).find(hides).map(|(_, shown)| shown)
+}
+
+/// Returns whether a word refers to a secret, alone or as the value of a flag.
+fn is_reference(word: &str) -> bool {
+    let value = match word.strip_prefix("--") {
+        Some(long) => long.split_once('=').map_or("", |(_, value)| value),
+        None => word.strip_prefix('-').and_then(|short| short.get(1..)).unwrap_or(word),
+    };
+    value.starts_with('@') || value.contains("${")
+}
+
 /// Removes leading letters that are flags without a value: `-ku me:secret` becomes `-u me:secret`.
 fn unbundled(word: &str) -> String {
     match word.strip_prefix('-').filter(|letters| !letters.starts_with('-')) {

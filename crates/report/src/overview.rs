@@ -74,7 +74,7 @@ impl Overview {
 fn described(reason: &Reason, run: &SavedRun) -> String {
     let text = result::text(reason);
     match reason {
-        Reason::CutOff(CutOff::Merged { .. }) => text,
+        Reason::CutOff(CutOff::Merged { .. } | CutOff::StartsApart { .. }) => text,
         Reason::CutOff(_) => format!("{text}, {}", measured_time(run)),
         _ => text,
     }

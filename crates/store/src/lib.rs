@@ -23,6 +23,7 @@ pub mod directory_name;
 mod error;
 mod files;
 pub mod fill_directory;
+mod fleet;
 mod frames;
 pub mod journal;
 mod line_writer;
@@ -44,6 +45,7 @@ pub use collected::{
 pub use damaged_objects::DamagedWriter;
 pub use error::{StoreError, StoreErrorKind};
 pub use fill_directory::SavedFill;
+pub use fleet::{AGENTS_MAX, Fleet, FleetAgent, FleetPart};
 pub use frames::{Damage, DamageKind, FRAME_BYTES_MAX, Tail};
 pub use op_log::{HOPS_KEPT_MAX, HopRecord, OPS_FILE, OpLogReader, OpLogWriter, OpRecord, Slice};
 pub use record::{
@@ -52,7 +54,7 @@ pub use record::{
 };
 pub use record_reader::{INTERVALS_MAX, for_each_record, read_records};
 pub use roll_up::{RollUpRules, Step};
-pub use run_writer::{RESERVE_FILE, RunWriter};
+pub use run_writer::{RESERVE_FILE, RecordCopy, RunWriter};
 pub use saved_run::{Point, SavedRun};
 pub use segments::RECORDS_FILE;
 pub use snapshot::SNAPSHOT_FILE;

@@ -1,5 +1,6 @@
 //! The records of a run. `measure` defines the intervals.
 
+use crate::fleet::{AGENTS_MAX, Fleet, FleetPart};
 use measure::Model;
 use measure::evidence::Probes;
 use measure::path::{EmulatedPath, PathTraffic};
@@ -60,6 +61,9 @@ pub struct Begin {
     /// The emulated path between client and target. `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<EmulatedPath>,
+    /// The part of this run in a run of several hosts. `None` for all other runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<FleetPart>,
 }
 
 /// Maximum number of stages that readers accept. A command line cannot contain more stages, because the system limits
@@ -129,6 +133,9 @@ pub struct End {
     /// Traffic on the emulated path. `None` without one, and for a relay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathTraffic>,
+    /// The agents of a run of several hosts. `None` for all other runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<Box<Fleet>>,
 }
 
 /// Multipart uploads that were neither completed nor aborted when the load ended.
@@ -230,6 +237,21 @@ pub enum EndReason {
     Merged {
         /// The number of runs.
         runs: u64,
+    },
+    /// Agents of a run of several hosts were lost after the start.
+    AgentsLost {
+        /// Names of the lost agents.
+        #[serde(deserialize_with = "bounded::list::<_, _, AGENTS_MAX>")]
+        lost: Vec<String>,
+        /// Number of all agents.
+        agents: u64,
+    },
+    /// The agents of a run of several hosts did not start together.
+    StartsApart {
+        /// Time between the first and the last start in nanoseconds.
+        spread_nanos: u64,
+        /// The limit in nanoseconds.
+        limit_nanos: u64,
     },
     /// The disk has no space for further records.
     DiskFull,

@@ -39,6 +39,8 @@ pub struct RollUpRules {
 }
 
 impl RollUpRules {
+    /// Rules that keep every interval as it was measured.
+    pub const NEVER: Self = Self { file: Duration::MAX, ..Self::DEFAULT };
     /// The rules of real runs. At the age of the first step, the columns of a heat map are longer than the joined
     /// intervals of this step.
     pub const DEFAULT: Self = Self {

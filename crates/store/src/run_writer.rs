@@ -32,7 +32,11 @@ pub struct RunWriter {
     span: Option<(Instant, Instant)>,
     /// The thread that rolls up old intervals. `None` until the first file is complete.
     roll_up: Option<RollUp>,
+    copy: Option<RecordCopy>,
 }
+
+/// A function that gets a copy of each record, as a line of JSON without its line feed.
+pub type RecordCopy = Box<dyn FnMut(&[u8]) + Send>;
 
 impl RunWriter {
     /// Creates the directory, reserves space for the end record, and writes the begin record.
@@ -64,6 +68,7 @@ impl RunWriter {
             number: 1,
             span: None,
             roll_up: None,
+            copy: None,
         };
         let begun = writer.reserve().and_then(|()| writer.append(&RecordRef::Begin(begin)));
         if let Err(error) = begun {
@@ -86,6 +91,17 @@ impl RunWriter {
         self.frames.set_give_way(give_way);
         self.give_way = give_way;
         self
+    }
+
+    /// Passes a copy of each record to `copy`: the begin record now, and each later record after it was written.
+    ///
+    /// # Errors
+    /// [`StoreErrorKind::Json`] if the begin record cannot be converted.
+    pub fn copying_to(mut self, mut copy: RecordCopy) -> Result<Self, StoreError> {
+        let line = serde_json::to_vec(&RecordRef::Begin(&self.begin));
+        copy(&line.map_err(|error| StoreError::new(&self.path, error))?);
+        self.copy = Some(copy);
+        Ok(self)
     }
 
     /// Sets other rules for rolling up old intervals.
@@ -173,7 +189,12 @@ impl RunWriter {
             return Err(StoreError::new(&self.path, StoreErrorKind::TooLarge { bytes, limit: FRAME_BYTES_MAX }));
         }
         self.frames.give_way();
-        self.frames.append(&self.line).map_err(|error| StoreError::new(&self.path, error))
+        self.frames.append(&self.line).map_err(|error| StoreError::new(&self.path, error))?;
+        // The first record of a file only describes the directory.
+        if let Some(copy) = self.copy.as_mut().filter(|_| !matches!(record, RecordRef::Segment(_))) {
+            copy(self.line.strip_suffix(b"\n").unwrap_or(&self.line));
+        }
+        Ok(())
     }
 
     fn reserve(&self) -> Result<(), StoreError> {
@@ -250,6 +271,7 @@ pub(crate) mod tests {
             header: None,
             insecure: false,
             path: None,
+            part: None,
         }
     }
 
@@ -269,6 +291,7 @@ pub(crate) mod tests {
             path: None,
             damaged: None,
             fresh_below: 0,
+            fleet: None,
             probes: None,
         }
     }
@@ -312,6 +335,23 @@ pub(crate) mod tests {
         assert_eq!(GIVEN.load(Ordering::Relaxed), 2, "the function is called after serializing and after compressing");
         writer.end(&end()).unwrap();
         assert_eq!(GIVEN.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn a_copy_has_every_record_of_the_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let (sender, copies) = std::sync::mpsc::channel();
+        let copy: RecordCopy = Box::new(move |line| sender.send(line.to_vec()).unwrap());
+        let rules = RollUpRules { file: std::time::Duration::from_secs(2), ..RollUpRules::DEFAULT };
+        let writer = RunWriter::create(dir.path(), &begin()).unwrap().rolling_up(rules);
+        let mut writer = writer.copying_to(copy).unwrap();
+        (0..5).for_each(|index| writer.interval(&second(index)).unwrap());
+        writer.end(&end()).unwrap();
+        let copies: Vec<crate::Record> = copies.iter().map(|line| serde_json::from_slice(&line).unwrap()).collect();
+        assert!(matches!(&copies[0], crate::Record::Begin(copied) if **copied == begin()));
+        assert_eq!(copies.iter().filter(|record| matches!(record, crate::Record::Interval(_))).count(), 5);
+        assert!(matches!(&copies[6], crate::Record::End(copied) if **copied == end()));
+        assert_eq!(copies.len(), 7);
     }
 
     #[test]

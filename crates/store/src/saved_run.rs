@@ -180,7 +180,8 @@ impl SavedRun {
             | EndReason::Aborted { .. } => true,
             // Some operations began before the time that all merged runs share, or ended after it. Only one of the two
             // events was counted for them.
-            EndReason::Merged { .. } => false,
+            EndReason::Merged { .. } | EndReason::AgentsLost { .. } => false,
+            EndReason::StartsApart { .. } => true,
             EndReason::DiskFull | EndReason::Unreachable { .. } | EndReason::Failed { .. } => false,
         };
         self.damage.is_none() && self.end.as_ref().is_some_and(in_order)

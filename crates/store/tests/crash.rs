@@ -41,6 +41,7 @@ fn begin() -> Begin {
         header: Some("x-cache".into()),
         insecure: true,
         path: None,
+        part: None,
     }
 }
 
@@ -82,6 +83,7 @@ fn end() -> End {
         uploads: Some(Uploads { aborted: 1, left: 2, unknown: 3 }),
         damaged: None,
         fresh_below: 0,
+        fleet: None,
         probes: None,
         path: None,
     }

@@ -34,6 +34,7 @@ fn begin() -> Begin {
         header: None,
         insecure: false,
         path: None,
+        part: None,
     }
 }
 

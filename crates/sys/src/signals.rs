@@ -71,6 +71,11 @@ pub fn interrupts() -> Interrupts {
     Interrupts { count: COUNT.load(Ordering::Acquire), last }
 }
 
+/// Counts a signal as if it had arrived. So an order from elsewhere ends this process as a signal does.
+pub fn count_as_received(signal: Signal) {
+    count_signal(signal.number());
+}
+
 /// The signal handler, which may use only atomics.
 extern "C" fn count_signal(signal: libc::c_int) {
     LAST.store(signal, Ordering::Release);

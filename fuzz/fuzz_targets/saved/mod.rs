@@ -27,6 +27,7 @@ pub fn begin() -> Begin {
         accept_not_enough_data: false,
         insecure: false,
         path: None,
+        part: None,
     }
 }
 
@@ -47,4 +48,27 @@ pub fn show(run: &SavedRun) {
     serde_json::from_str::<serde_json::Value>(data).expect("the data are JSON");
     let report = serde_json::to_string(&report::json(run)).expect("a report is always JSON");
     serde_json::from_str::<report::JsonReport>(&report).expect("a report is read again");
+}
+
+/// Returns the agents of a run of several hosts.
+#[allow(dead_code)]
+pub fn fleet() -> store::Fleet {
+    let agent = store::FleetAgent {
+        name: "client-1".into(),
+        host: "host".into(),
+        target: "http://127.0.0.1/".into(),
+        late_nanos: -1,
+        uncertainty_nanos: 1,
+        measured_nanos: 1,
+        ok: 1,
+        failed: 1,
+        dropped: 1,
+        body_bytes: 1,
+        sent_body_bytes: 1,
+        response_p50_nanos: Some(1),
+        response_p99_nanos: Some(1),
+        limited_by: measure::LimitedBy::Target,
+        lost: None,
+    };
+    store::Fleet { run: "run".into(), spread_nanos: 1, spread_limit_nanos: 1, together_nanos: 1, agents: vec![agent] }
 }

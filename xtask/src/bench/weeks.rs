@@ -257,6 +257,7 @@ fn begin(days: u64) -> Begin {
         header: None,
         insecure: false,
         path: None,
+        part: None,
     }
 }
 
@@ -270,6 +271,7 @@ fn end(seconds: u64) -> End {
         uploads: None,
         damaged: None,
         fresh_below: 0,
+        fleet: None,
         probes: None,
         path: None,
     }

@@ -7,6 +7,7 @@ mod auth;
 mod batch;
 mod connections;
 mod files;
+mod part;
 mod poll;
 mod request;
 mod resume;
@@ -19,6 +20,8 @@ pub use batch::{Batch, BatchObjects, BatchSize};
 pub use connections::{ConnectTo, ConnectionPlan, Http2Plan, Route, Spread};
 pub(crate) use files::SourceChanged;
 pub use files::{LocalFile, LocalFiles};
+pub(crate) use part::share_of;
+pub use part::{Part, SplitError};
 pub use poll::{LIST_BYTES_MAX, Poll, PollCheck};
 pub use request::{
     BodyPlan, Checks, EXPECTED_HEADERS_MAX, ExpectedChecksum, Framing, MESSAGE_BYTES_MAX, Mix, Multipart, Pick,
@@ -243,6 +246,8 @@ pub struct Plan {
     pub nic_speed: Option<DataRate>,
     /// The responses whose arrival times the kernel records.
     pub arrival_times: ArrivalTimes,
+    /// The part of the load that this plan makes, if several machines make a load together.
+    pub part: Part,
 }
 
 /// The responses whose arrival times the kernel records. These times show how long responses wait unread in this client.
@@ -282,6 +287,7 @@ impl Plan {
             slices: None,
             arrival_times: ArrivalTimes::default(),
             nic_speed: None,
+            part: Part::WHOLE,
         }
     }
 

@@ -3,9 +3,10 @@
 //! The time of an arrival never depends on when the previous operation actually started. Lateness is therefore visible
 //! and does not accumulate. With constant spacing, each of T threads takes every T-th arrival. With Poisson spacing,
 //! each of T threads has its own Poisson process with 1/T of the rate. All threads together thus follow the requested
-//! schedule without communication.
+//! schedule without communication. The same holds for the machines of a load that several machines make together.
 
 use super::Profile;
+use crate::plan::Part;
 use crate::random::{Stream, exponential};
 use measure::Instant;
 use std::time::Duration;
@@ -27,6 +28,7 @@ pub struct Arrivals<'p> {
     seed: u64,
     thread: u32,
     threads: u32,
+    part: Part,
     start: Instant,
     /// Number of arrivals taken.
     taken: u64,
@@ -36,17 +38,19 @@ pub struct Arrivals<'p> {
 }
 
 impl<'p> Arrivals<'p> {
-    /// Returns the arrivals of the thread with index `thread` among `threads` threads. The run starts at `start`.
+    /// Returns the arrivals of the thread with index `thread` among `threads` threads of a part of a load. `profile` is
+    /// that of the part. The run starts at `start`.
     #[must_use]
     pub fn new(
         profile: &'p Profile,
         spacing: Spacing,
         seed: u64,
         (thread, threads): (u32, u32),
+        part: Part,
         start: Instant,
     ) -> Self {
-        let mut arrivals =
-            Self { profile, spacing, seed, thread, threads, start, taken: 0, area: f64::from(thread), next: None };
+        let area = f64::from(thread) + part.phase();
+        let mut arrivals = Self { profile, spacing, seed, thread, threads, part, start, taken: 0, area, next: None };
         if spacing == Spacing::Poisson {
             arrivals.area = arrivals.gap(0);
         }
@@ -58,7 +62,7 @@ impl<'p> Arrivals<'p> {
         f64::from(self.threads)
             * match self.spacing {
                 Spacing::Constant => 1.0,
-                Spacing::Poisson => exponential(self.seed, Stream::Arrivals(self.thread), index),
+                Spacing::Poisson => exponential(self.seed, Stream::Arrivals(self.part.thread(self.thread)), index),
             }
     }
 
@@ -74,7 +78,7 @@ impl<'p> Arrivals<'p> {
         self.next
     }
 
-    /// Returns the number of the next arrival, counted over all threads.
+    /// Returns the number of the next arrival, counted over all threads of this part.
     fn number(&self) -> u64 {
         self.taken * u64::from(self.threads) + u64::from(self.thread)
     }
@@ -85,7 +89,7 @@ impl<'p> Arrivals<'p> {
         self.taken += 1;
         // With constant spacing, each position is computed from its number, so that rounding errors do not accumulate.
         self.area = match self.spacing {
-            Spacing::Constant => self.number() as f64,
+            Spacing::Constant => self.number() as f64 + self.part.phase(),
             Spacing::Poisson => self.area + self.gap(self.taken),
         };
         self.next = self.instant();
@@ -100,7 +104,7 @@ mod tests {
     fn all(profile: &Profile, spacing: Spacing, seed: u64, threads: u32, until: Instant) -> Vec<Instant> {
         let mut starts = Vec::new();
         for thread in 0..threads {
-            let mut arrivals = Arrivals::new(profile, spacing, seed, (thread, threads), Instant::ZERO);
+            let mut arrivals = Arrivals::new(profile, spacing, seed, (thread, threads), Part::WHOLE, Instant::ZERO);
             while let Some(at) = arrivals.peek().filter(|at| *at < until) {
                 starts.push(at);
                 arrivals.advance();
@@ -150,7 +154,7 @@ mod tests {
     #[test]
     fn a_million_arrivals_do_not_drift() {
         let profile = Profile::constant(3.0).unwrap();
-        let mut arrivals = Arrivals::new(&profile, Spacing::Constant, 1, (0, 1), Instant::ZERO);
+        let mut arrivals = Arrivals::new(&profile, Spacing::Constant, 1, (0, 1), Part::WHOLE, Instant::ZERO);
         for _ in 0..3_000_000 {
             arrivals.advance();
         }

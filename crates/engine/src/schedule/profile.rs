@@ -106,6 +106,26 @@ impl Profile {
         Ok(profile)
     }
 
+    /// Returns the profile of one of `parts` equal parts. `parts` must be at least 1.
+    #[must_use]
+    pub fn divided(&self, parts: f64) -> Self {
+        let stage = |stage: &StagePlan| StagePlan { level: stage.level / parts, ..*stage };
+        let segment = |segment: &Segment| Segment {
+            from: segment.from / parts,
+            to: segment.to / parts,
+            area_before: segment.area_before / parts,
+            ..*segment
+        };
+        Self {
+            from: self.from / parts,
+            stages: self.stages.iter().map(stage).collect(),
+            segments: self.segments.iter().map(segment).collect(),
+            last: self.last / parts,
+            end: self.end,
+            area: self.area / parts,
+        }
+    }
+
     /// Returns the level at the start, as specified.
     #[must_use]
     pub fn level_at_start(&self) -> f64 {

@@ -33,9 +33,10 @@ pub struct Settings {
     pub plan: String,
     /// Largest acceptable difference of the starts.
     pub spread_max: Duration,
-    /// An agent that owes a message and is silent for this long counts as lost. A running agent owes an interval per
-    /// second. An agent that prepares owes its answer, so this must be longer than any preparation.
+    /// An agent that owes a message and is silent for this long counts as lost. A running agent owes a record per second.
     pub silence_max: Duration,
+    /// An agent that takes longer than this to join, or to prepare, is lost.
+    pub prepare_max: Duration,
     /// The number of agents that may be lost after the start.
     pub tolerate_lost: usize,
 }
@@ -45,7 +46,7 @@ pub struct Settings {
 pub enum Action {
     /// Send the message to the agent of this number.
     Send(usize, ToAgent),
-    /// Add this interval of the agent of this number to the run.
+    /// Add this record of the agent of this number to the run.
     Record(usize, String),
     /// The run is over.
     Finish(Outcome),
@@ -68,7 +69,7 @@ struct Member {
     name: String,
     state: State,
     offset: Option<Offset>,
-    intervals: u64,
+    records: u64,
     heard: CoordinatorTime,
 }
 
@@ -94,7 +95,7 @@ impl Coordinator {
             part: Part { index, of },
         };
         let actions = (0..of).zip(0..).map(|(index, to)| Action::Send(to, hello(index))).collect();
-        let member = |name| Member { name, state: State::Joining, offset: None, intervals: 0, heard: now };
+        let member = |name| Member { name, state: State::Joining, offset: None, records: 0, heard: now };
         let members = names.into_iter().map(member).collect();
         (Self { settings, members, start: None, lease_due: now.after(LEASE_EVERY), over: false }, actions)
     }
@@ -103,6 +104,12 @@ impl Coordinator {
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.over
+    }
+
+    /// Returns T0, once the start was ordered.
+    #[must_use]
+    pub fn start(&self) -> Option<CoordinatorTime> {
+        self.start
     }
 
     /// When [`Self::on_time`] must be called next, at the latest.
@@ -145,7 +152,8 @@ impl Coordinator {
         for index in 0..self.members.len() {
             let silent = |member: &Member| self.silent_at(member).is_some_and(|at| now >= at);
             if !self.over && self.members.get(index).is_some_and(silent) {
-                actions.extend(self.lose(index, Loss::Silent(self.settings.silence_max)));
+                let since = self.members.get(index).map_or(now, |member| member.heard);
+                actions.extend(self.lose(index, Loss::Silent(Duration::from_nanos(now.0.saturating_sub(since.0)))));
             }
         }
         if !self.over && now >= self.lease_due {
@@ -155,6 +163,18 @@ impl Coordinator {
         actions
     }
 
+    /// Handles an interrupt by the user. Running agents end their load early and send what is left. A run that has not
+    /// begun on all agents is aborted.
+    pub fn on_interrupt(&mut self) -> Vec<Action> {
+        if self.over {
+            return Vec::new();
+        }
+        if !self.members.iter().all(|member| member.state.has_started()) {
+            return self.abort(Abort::Interrupted);
+        }
+        self.living().map(|index| Action::Send(index, ToAgent::Stop)).collect()
+    }
+
     /// When a member counts as silent. A member that owes no message never counts as silent.
     fn silent_at(&self, member: &Member) -> Option<CoordinatorTime> {
         let since = match member.state {
@@ -162,7 +182,11 @@ impl Coordinator {
             State::Ordered => self.start.map_or(member.heard, |start| start.max(member.heard)),
             _ => member.heard,
         };
-        Some(since.after(self.settings.silence_max))
+        let max = match member.state {
+            State::Joining | State::Preparing => self.settings.prepare_max,
+            _ => self.settings.silence_max,
+        };
+        Some(since.after(max))
     }
 
     fn living(&self) -> impl Iterator<Item = usize> {
@@ -301,10 +325,10 @@ impl Member {
                 self.state = State::Running { started: at, here };
                 Ok(Vec::new())
             }
-            (FromAgent::Interval { number, record }, State::Running { .. }) => self.take(index, number, record),
-            (FromAgent::Done { intervals }, &State::Running { started, here }) => {
-                match intervals.cmp(&self.intervals) {
-                    Ordering::Greater => return Err(Loss::Gap(self.intervals)),
+            (FromAgent::Record { number, record }, State::Running { .. }) => self.take(index, number, record),
+            (FromAgent::Done { records }, &State::Running { started, here }) => {
+                match records.cmp(&self.records) {
+                    Ordering::Greater => return Err(Loss::Gap(self.records)),
                     Ordering::Less => return Err(Loss::OutOfOrder),
                     Ordering::Equal => {}
                 }
@@ -315,15 +339,15 @@ impl Member {
         }
     }
 
-    /// Takes an interval once: a repeated one is ignored, and a missing one loses the agent.
+    /// Takes a record once: a repeated one is ignored, and a missing one loses the agent.
     fn take(&mut self, index: usize, number: u64, record: String) -> Result<Vec<Action>, Loss> {
-        if number > self.intervals {
-            return Err(Loss::Gap(self.intervals));
+        if number > self.records {
+            return Err(Loss::Gap(self.records));
         }
-        if number < self.intervals {
+        if number < self.records {
             return Ok(Vec::new());
         }
-        self.intervals += 1;
+        self.records += 1;
         Ok(vec![Action::Record(index, record)])
     }
 
@@ -334,7 +358,7 @@ impl Member {
             started: *started,
             started_here: *here,
             uncertainty: self.offset?.uncertainty(),
-            intervals: self.intervals,
+            records: self.records,
             loss: loss.clone(),
         })
     }

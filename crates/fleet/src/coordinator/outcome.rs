@@ -24,9 +24,12 @@ pub enum Abort {
         /// How.
         loss: Loss,
     },
+    /// The user interrupted the run.
+    #[error("interrupted before the start")]
+    Interrupted,
     /// The clocks are not known well enough to start together.
     #[error(
-        "the starts could differ by {spread:?}, more than the limit of {max:?}; the least exact clock is that of {agent}"
+        "the starts could differ by {spread:.1?}, more than the limit of {max:?}; the least exact clock is that of {agent}"
     )]
     Spread {
         /// How far apart the starts could be.
@@ -51,7 +54,7 @@ pub enum Loss {
     #[error("the connection ended: {0}")]
     Closed(String),
     /// It was silent for too long.
-    #[error("it was silent for {0:?}")]
+    #[error("it was silent for {} s", .0.as_secs())]
     Silent(Duration),
     /// It sent a message that does not belong in the present state.
     #[error("it sent a message out of order")]
@@ -59,8 +62,8 @@ pub enum Loss {
     /// Its clock gave impossible instants.
     #[error("its clock is unusable")]
     Clock,
-    /// One of its intervals did not arrive.
-    #[error("interval {0} is missing")]
+    /// One of its records did not arrive.
+    #[error("record {0} is missing")]
     Gap(u64),
 }
 
@@ -86,8 +89,8 @@ pub struct AgentResult {
     pub started_here: CoordinatorTime,
     /// The largest error of `started_here`.
     pub uncertainty: Duration,
-    /// The number of intervals that arrived.
-    pub intervals: u64,
+    /// The number of records that arrived.
+    pub records: u64,
     /// How the agent was lost, if it was.
     pub loss: Option<Loss>,
 }

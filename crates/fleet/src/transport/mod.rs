@@ -5,8 +5,10 @@
 
 mod in_process;
 mod mailbox;
+mod pipes;
 
 pub use in_process::{AgentEnd, CoordinatorEnd, in_process};
+pub use pipes::{AgentPipes, PipeToCoordinator, PipesToAgents};
 
 use crate::lines::LineError;
 use crate::message::{FromAgent, ToAgent};

@@ -110,7 +110,8 @@ pub enum Ending {
 impl Ending {
     /// Returns whether the records are complete and therefore contain an end of every operation.
     fn is_in_good_order(&self) -> bool {
-        matches!(self, Self::Completed | Self::Aborted { .. } | Self::CutOff(CutOff::Interrupted { .. }))
+        let whole = matches!(self, Self::CutOff(CutOff::Interrupted { .. } | CutOff::StartsApart { .. }));
+        whole || matches!(self, Self::Completed | Self::Aborted { .. })
     }
 }
 
@@ -256,7 +257,7 @@ fn with(objectives: &[ObjectiveResult], outcome: ObjectiveOutcome) -> impl Itera
 fn not_enough_data(facts: &RunFacts, objectives: &[ObjectiveResult]) -> Vec<Reason> {
     let cut_short = match facts.ending {
         // Each of the merged runs has reached its own regular end.
-        Ending::CutOff(CutOff::Merged { .. }) => false,
+        Ending::CutOff(CutOff::Merged { .. } | CutOff::StartsApart { .. }) => false,
         Ending::CutOff(_) => true,
         _ => false,
     };

@@ -118,6 +118,20 @@ pub enum CutOff {
         /// Number of merged runs.
         runs: u64,
     },
+    /// Agents of a run of several hosts were lost after the start.
+    AgentsLost {
+        /// Names of the lost agents.
+        lost: Vec<String>,
+        /// Number of all agents.
+        agents: u64,
+    },
+    /// The agents of a run of several hosts did not start together.
+    StartsApart {
+        /// Time between the first and the last start.
+        spread: Duration,
+        /// The limit.
+        limit: Duration,
+    },
     /// The disk had no space for further records.
     DiskFull,
     /// The run could not continue after another failure.

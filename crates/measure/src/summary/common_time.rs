@@ -14,6 +14,9 @@
 //! If the measured window of a run ends with the common time, the drain of this run counts too. Percentiles that
 //! include failures need the dropped and unfinished operations. If a run continued after the common time, its drain
 //! does not count.
+//!
+//! The parts of one run that several agents make are different. Their clocks have the same zero, so nothing is shifted
+//! and nothing is left out. Such parts are merged like the threads of a run ([`CommonTime::of_parts`]).
 
 use crate::evidence::Edges;
 use crate::interval::Interval;
@@ -89,6 +92,8 @@ pub struct CommonTime {
     origin: u64,
     /// Wall time of the latest possible end.
     end: u64,
+    /// `true` if the runs are parts of one run, so that all of their intervals count, at their own times.
+    whole: bool,
     /// Seconds that count, in ascending order, relative to `origin`.
     seconds: Vec<u64>,
     members: Vec<Member>,
@@ -101,7 +106,7 @@ impl CommonTime {
         let windows: Vec<(u64, u64)> = runs.iter().map(RunTimes::window).collect::<Option<_>>()?;
         let origin = windows.iter().map(|(start, _)| *start).max()?;
         let end = windows.iter().map(|(_, end)| *end).min()?;
-        let mut common = Self { origin, end, seconds: Vec::new(), members: Vec::new() };
+        let mut common = Self { origin, end, whole: false, seconds: Vec::new(), members: Vec::new() };
         for (index, run) in runs.iter().enumerate() {
             let mut seconds: Vec<u64> =
                 run.measured().filter_map(|span| common.second(run.wall(span.start), run.wall(span.end))).collect();
@@ -123,6 +128,22 @@ impl CommonTime {
             })
             .collect();
         Some(common)
+    }
+
+    /// Returns the common time of parts of one run, whose clocks have the same zero; `None` if their zeros differ. All
+    /// intervals count, also those from before and after the time in which all parts were measured.
+    #[must_use]
+    pub fn of_parts(parts: &[RunTimes]) -> Option<Self> {
+        let started = parts.first()?.started_unix_ms;
+        let same_zero = parts.iter().all(|part| part.started_unix_ms == started);
+        let origin = started.saturating_mul(1_000_000);
+        same_zero.then_some(Self { origin, end: origin, whole: true, seconds: Vec::new(), members: Vec::new() })
+    }
+
+    /// Returns whether the runs are parts of one run, so that all of their intervals count.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.whole
     }
 
     /// Returns the second of the common time that an interval between these wall times overlaps most. `None` unless the
@@ -149,6 +170,9 @@ impl CommonTime {
     /// run, from 0. `None` if the interval does not count.
     #[must_use]
     pub fn place(&self, run: usize, span: Span) -> Option<Span> {
+        if self.whole {
+            return Some(span);
+        }
         let member = self.members.get(run)?;
         let wall = |at: Instant| member.zero.saturating_add(at.as_nanos());
         let at = Instant::from_nanos;
@@ -172,6 +196,9 @@ impl CommonTime {
     #[must_use]
     pub fn take(&self, run: usize, mut interval: Interval) -> Option<Interval> {
         let placed = self.place(run, Span::of(&interval))?;
+        if self.whole {
+            return Some(interval);
+        }
         let zero = self.members.get(run)?.zero;
         // The instants of different runs are on different clocks. The first and last operations of one run are not the
         // first and last operations of all runs together.
@@ -247,6 +274,18 @@ mod tests {
         assert!(CommonTime::of(&[]).is_none());
         let empty = RunTimes { started_unix_ms: u64::MAX, spans: Vec::new() };
         assert!(CommonTime::of(&[run(0, 3_000), empty]).is_none());
+    }
+
+    #[test]
+    fn parts_of_one_run_keep_all_of_their_intervals_in_place() {
+        let parts = [run(0, 5_000), run(0, 4_300)];
+        let whole = CommonTime::of_parts(&parts).unwrap();
+        assert_eq!((whole.is_whole(), whole.started_unix_ms()), (true, START));
+        for (index, part) in parts.iter().enumerate() {
+            assert!(part.spans.iter().all(|span| whole.place(index, *span) == Some(*span)));
+        }
+        assert!(CommonTime::of_parts(&[run(0, 5_000), run(1, 5_000)]).is_none(), "the zeros differ");
+        assert!(CommonTime::of_parts(&[]).is_none());
     }
 
     #[test]

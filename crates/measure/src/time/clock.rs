@@ -81,7 +81,7 @@ pub trait Clock {
     fn now(&self) -> Instant;
 }
 
-/// Monotonic clock of the operating system. The zero of this clock is the creation of this value.
+/// Monotonic clock of the operating system. The zero of this clock is usually the creation of this value.
 ///
 /// The clock is `Copy`, so that all threads of a run share one zero.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +93,19 @@ impl MonotonicClock {
     /// Creates a clock whose zero is now.
     #[must_use]
     pub fn start() -> Self {
-        Self { zero: std::time::Instant::now() }
+        Self::starting_at(std::time::Instant::now())
+    }
+
+    /// Creates a clock with this zero. Before its zero, the clock stands at zero.
+    #[must_use]
+    pub fn starting_at(zero: std::time::Instant) -> Self {
+        Self { zero }
+    }
+
+    /// Returns the time until the zero of this clock, or zero if it has passed.
+    #[must_use]
+    pub fn until_zero(&self) -> Duration {
+        self.zero.saturating_duration_since(std::time::Instant::now())
     }
 }
 

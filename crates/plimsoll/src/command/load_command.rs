@@ -4,6 +4,7 @@ use super::{fill, get, line, mix, put};
 use crate::emulated_link::{self, LinkName};
 use crate::execute::RunOptions;
 use crate::failure::Failure;
+use crate::hosts;
 use crate::load;
 use crate::usage_errors;
 use clap::error::ErrorKind;
@@ -72,8 +73,18 @@ impl LoadCommand {
         }
     }
 
+    /// Returns the URLs of the command. A search and a fill are refused.
+    pub fn urls_mut(&mut self) -> Result<&mut Vec<String>, Failure> {
+        match self {
+            Self::Get(args) => Ok(&mut args.urls),
+            Self::Put(args) => Ok(&mut args.urls),
+            Self::Mix(args) => Ok(&mut args.urls),
+            Self::Line(_) | Self::Fill(_) => Err(Failure::usage("--hosts works with get, put and mix")),
+        }
+    }
+
     /// Returns the flags that all commands share.
-    fn common(&self) -> &load::Args {
+    pub fn common(&self) -> &load::Args {
         match self {
             Self::Get(args) => &args.common,
             Self::Put(args) => &args.common,
@@ -89,7 +100,10 @@ impl LoadCommand {
     }
 
     /// Runs the command.
-    pub fn run(self) -> Result<ExitCode, Failure> {
+    pub fn run(mut self) -> Result<ExitCode, Failure> {
+        if let Some(hosts) = self.common().fleet.hosts.clone() {
+            return hosts::run(&mut self, hosts);
+        }
         let link = emulated_link::prepare(self.link())?;
         // Live metrics are published on the network of this host, even if the load is made through a link.
         let _publishing = self.common().output.live_metrics.start()?;

@@ -1,5 +1,6 @@
 //! The commands. Each has its own module.
 
+pub mod agent;
 pub mod cleanup;
 pub mod collect;
 pub mod compare;

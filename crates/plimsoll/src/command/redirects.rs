@@ -211,6 +211,7 @@ fn run_one(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
         collect: Vec::new(),
         collect_every: Duration::from_secs(1),
         metrics: LiveMetrics::default(),
+        part: None,
     };
     execute::run(plan, &output)
 }

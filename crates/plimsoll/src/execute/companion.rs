@@ -24,6 +24,13 @@ pub struct Accompanied<'a> {
 }
 
 impl Observer for Accompanied<'_> {
+    fn started(&mut self, at: Instant) {
+        if let Some(companion) = &mut self.companion {
+            companion.started(at);
+        }
+        self.recording.started(at);
+    }
+
     fn slice(&mut self, slice: &Interval, control: &Control, now: Instant) {
         if let Some(companion) = &mut self.companion {
             companion.slice(slice, control, now);

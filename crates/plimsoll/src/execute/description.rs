@@ -34,11 +34,11 @@ pub fn begin(plan: &Plan, options: &RunOptions, link: Option<&LinkDuringRun>, un
         version: env!("CARGO_PKG_VERSION").to_owned(),
         debug_build: cfg!(debug_assertions),
         started_unix_ms: unix_ms,
-        command: command_line(),
+        command: options.part.as_ref().map_or_else(command_line, |part| part.command.clone()),
         targets: targets.collect(),
         urls: plan.targets.count(),
         model: plan.load.model(),
-        load: load(plan),
+        load: load_text(plan),
         levels: levels(&plan.load),
         warmup_ms: plan.warmup.as_millis() as u64,
         duration_ms: plan.stop.time.map(|time| time.as_millis() as u64),
@@ -52,6 +52,7 @@ pub fn begin(plan: &Plan, options: &RunOptions, link: Option<&LinkDuringRun>, un
         header: plan.group_by.as_deref().map(str::to_owned),
         insecure: plan.connections.tls.is_insecure(),
         path,
+        part: options.part.as_ref().map(|part| part.part.clone()),
     }
 }
 
@@ -89,7 +90,7 @@ fn levels(load: &LoadModel) -> Option<Levels> {
 }
 
 /// Returns a one-line description of the load.
-fn load(plan: &Plan) -> String {
+pub fn load_text(plan: &Plan) -> String {
     let mut parts = match &plan.load {
         LoadModel::Closed { slots, think } => {
             let mut parts = vec!["closed".to_owned(), over_time(slots, |slots| plural(slots as u64, "slot"))];

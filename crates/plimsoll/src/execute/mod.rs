@@ -14,8 +14,8 @@ mod written_objects;
 
 pub use abort_uploads::abort_all;
 pub use companion::Companion;
-pub use description::command_line;
-pub use options::RunOptions;
+pub use description::{command_line, load_text};
+pub use options::{PartEvent, PartOfFleet, RunOptions};
 pub use prepare::{own_descriptors, prepare};
 pub use written_objects::{forget_written, written};
 
@@ -27,10 +27,11 @@ use crate::saved::{self, cannot_save, repeats};
 use companion::Accompanied;
 use engine::Control;
 use engine::plan::{Plan, StopAfter};
-use measure::Instant;
+use measure::{Instant, MonotonicClock};
 use recording::Recording;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use store::{End, EndReason, SavedRun};
 use study::objective_monitor::ObjectiveMonitor;
 
@@ -117,9 +118,15 @@ fn run_in(
     let log_ops = companion.as_ref().map_or(plan.log_ops, |companion| companion.log_ops);
     let poller = Collecting::prepare(&options.collect, options.collect_every)?;
     let link = options.link.map(LinkDuringRun::begin).transpose()?;
-    let begin = description::begin(plan, options, link.as_ref(), saved::unix_ms());
+    let until_start = options.part.as_ref().map_or(Duration::ZERO, PartOfFleet::until_start);
+    let started_unix_ms = saved::unix_ms().saturating_add(u64::try_from(until_start.as_millis()).unwrap_or(u64::MAX));
+    let begin = description::begin(plan, options, link.as_ref(), started_unix_ms);
     let writer = store::RunWriter::create(directory, &begin).map_err(|error| cannot_save("the run", &error))?;
-    let writer = writer.giving_way(engine::give_way);
+    let mut writer = writer.giving_way(engine::give_way);
+    if let Some(part) = options.part.clone() {
+        let copy = move |line: &[u8]| part.report(PartEvent::Record(line.to_vec()));
+        writer = writer.copying_to(Box::new(copy)).map_err(|error| cannot_save("the run", &error))?;
+    }
     // A level of a search usually ends long before its maximum duration, so the progress must not show this duration as
     // planned.
     let stop = StopAfter { time: plan.stop.time.filter(|_| options.monitor.is_none()), ..plan.stop };
@@ -143,7 +150,8 @@ fn run_in(
     };
     options.metrics.begin_run(plan, &begin, directory);
     let begun = std::time::Instant::now();
-    let ran = written_objects::make_load(plan, &control, &mut recording);
+    let clock = options.part.as_ref().map(|part| MonotonicClock::starting_at(part.start));
+    let ran = written_objects::make_load(clock, plan, &control, &mut recording);
     let (at, first_response, mut left, failed) = match ran {
         Ok(ending) => (ending.at, ending.first_response, ending.left, None),
         // Save the results so far, in spite of the error.
@@ -173,6 +181,7 @@ fn run_in(
         fresh_below: left.fresh_below,
         probes,
         path: link.as_ref().and_then(LinkDuringRun::traffic),
+        fleet: None,
     };
     let monitor = recording.take_monitor();
     recording.end(end).map_err(|errors| saved::not_all_saved(&errors, directory))?;

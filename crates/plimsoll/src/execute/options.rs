@@ -7,7 +7,9 @@ use crate::progress::Progress;
 use crate::saved::OutputFormat;
 use measure::Objective;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::mpsc::SyncSender;
+use std::time::{Duration, Instant};
+use store::FleetPart;
 use study::objective_monitor::ObjectiveMonitor;
 
 /// Options of a run that control its output and its early end.
@@ -41,4 +43,40 @@ pub struct RunOptions {
     pub collect_every: Duration,
     /// Live metrics, to which the run adds its intervals.
     pub metrics: LiveMetrics,
+    /// The part of the run in a run of several hosts; `None` for all other runs.
+    pub part: Option<PartOfFleet>,
+}
+
+/// A run that an agent makes as its part of a run of several hosts.
+#[derive(Clone, Debug)]
+pub struct PartOfFleet {
+    /// The part.
+    pub part: FleetPart,
+    /// The command line, as the user of the coordinator typed it.
+    pub command: Vec<String>,
+    /// Start of the run.
+    pub start: Instant,
+    /// Receiver of the events of the run. A receiver that is gone is ignored.
+    pub events: SyncSender<PartEvent>,
+}
+
+/// An event of a run that an agent makes.
+#[derive(Clone, Debug)]
+pub enum PartEvent {
+    /// All threads have started to make load, this time after the start of the run.
+    Started(Duration),
+    /// A record was saved.
+    Record(Vec<u8>),
+}
+
+impl PartOfFleet {
+    /// Returns the time until the start of the run.
+    pub fn until_start(&self) -> Duration {
+        self.start.saturating_duration_since(Instant::now())
+    }
+
+    /// Passes an event on. Waits if the receiver is behind.
+    pub fn report(&self, event: PartEvent) {
+        let _ = self.events.send(event);
+    }
 }

@@ -1,6 +1,6 @@
 //! Recording of a run in progress. The recording saves and shows every interval, and handles interrupts.
 
-use super::{RunOptions, damaged_object};
+use super::{PartEvent, PartOfFleet, RunOptions, damaged_object};
 use crate::live_metrics::LiveMetrics;
 use crate::progress::{Interrupts, Progress};
 use crate::redact;
@@ -33,6 +33,8 @@ pub struct Recording {
     abort: ObjectiveMonitor,
     /// The reason for the end, if an objective or a condition ended the run.
     ended: Option<EndReason>,
+    /// The part of the run in a run of several hosts.
+    part: Option<PartOfFleet>,
 }
 
 /// Probability that a run which meets its objectives is aborted by mistake.
@@ -62,6 +64,7 @@ impl Recording {
             monitor: options.monitor.clone(),
             abort: ObjectiveMonitor::new(&options.abort, ABORTED_WRONGLY),
             ended: None,
+            part: options.part.clone(),
         }
     }
 
@@ -149,6 +152,12 @@ impl Recording {
 }
 
 impl Observer for Recording {
+    fn started(&mut self, at: Instant) {
+        if let Some(part) = &self.part {
+            part.report(PartEvent::Started(at.since(Instant::ZERO)));
+        }
+    }
+
     fn slice(&mut self, slice: &Interval, control: &Control, now: Instant) {
         let aborted = self.abort.add_slice(slice).and_then(|decided| match decided {
             Decision::Missed(Missed::Objective(objective)) => {

@@ -71,7 +71,7 @@ fn run_one((plan, slots, time): (&Plan, u64, Duration), progress: &Progress, lef
     let model = plan.load.model();
     let mut observer =
         ProbeRun { plan: &plan, progress, interrupts: Interrupts::default(), summary: Summary::default() };
-    let ran = make_load(&plan, &Control::new(None), &mut observer);
+    let ran = make_load(None, &plan, &Control::new(None), &mut observer);
     let failed = ran.is_err();
     left.merge(ran.map_or_else(|error| error.left, |ending| ending.left));
     if failed || observer.interrupts.signal() != 0 {

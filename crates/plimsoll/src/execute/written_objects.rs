@@ -2,6 +2,7 @@
 
 use engine::plan::Plan;
 use engine::{Control, Ending, Observer, RunError};
+use measure::MonotonicClock;
 use std::cell::Cell;
 
 /// The objects that loads wrote in addition to their dataset.
@@ -50,11 +51,17 @@ pub fn forget_written() {
     WRITTEN.set(WrittenObjects::default());
 }
 
-/// Makes the load of a plan, and records the objects that the load writes.
-pub fn make_load(plan: &Plan, control: &Control, observer: &mut dyn Observer) -> Result<Ending, RunError> {
+/// Makes the load of a plan, and records the objects that the load writes. The load starts at the zero of `clock`, or
+/// else now.
+pub fn make_load(
+    clock: Option<MonotonicClock>,
+    plan: &Plan,
+    control: &Control,
+    observer: &mut dyn Observer,
+) -> Result<Ending, RunError> {
     let before = written();
     WRITTEN.set(WrittenObjects { begun: before.begun + 1, ..before });
-    let ran = engine::run(plan, control, observer);
+    let ran = engine::run_from(clock.unwrap_or_else(MonotonicClock::start), plan, control, observer);
     let (left, is_all) = match &ran {
         Ok(ending) => (&ending.left, true),
         Err(error) => (&error.left, error.left_is_all),

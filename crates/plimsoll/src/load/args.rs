@@ -3,6 +3,7 @@
 use super::values::{address, count, measured_time, seed, span, stage, status, success, timeout};
 use crate::collectors::Collect;
 use crate::emulated_link::LinkName;
+use crate::hosts;
 use crate::live_metrics;
 use crate::progress::View;
 use crate::saved::OutputFormat;
@@ -42,6 +43,9 @@ pub struct Args {
     /// Timeouts for the parts of a request.
     #[command(flatten)]
     pub timeouts: Timeouts,
+    /// Hosts that make the load together.
+    #[command(flatten)]
+    pub fleet: hosts::Args,
 }
 
 /// The load: model, amount and duration.

@@ -16,7 +16,7 @@ mod values;
 pub use args::{Args, Help};
 pub use headers::{checks, headers};
 pub use plan::{Workload, dialect_settings, plan, plan_outside_run, run_options};
-pub use values::{count, percent, seed, span};
+pub use values::{count, percent, seed, span, timeout as positive_span};
 
 use crate::execute;
 use crate::failure::Failure;

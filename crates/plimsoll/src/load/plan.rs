@@ -9,8 +9,8 @@ use crate::live_metrics::LiveMetrics;
 use crate::progress::{Progress, View};
 use crate::saved::OutputFormat;
 use engine::plan::{
-    ArrivalTimes, Auth, Choice, Follow, HttpPlan, LoadModel, Mix, Plan, RedirectHosts, RedirectRule, RedirectRules,
-    ResumedUploads, Spread, StopAfter, Targets, Timeouts,
+    ArrivalTimes, Auth, Choice, Follow, HttpPlan, LoadModel, Mix, Part, Plan, RedirectHosts, RedirectRule,
+    RedirectRules, ResumedUploads, Spread, StopAfter, Targets, Timeouts,
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
 use measure::units::format_span;
@@ -112,6 +112,7 @@ pub fn plan_outside_run(args: &Args, workload: Workload) -> Result<Plan, Failure
         log_ops: args.output.log_ops,
         nic_speed: args.connections.nic_speed,
         arrival_times: ArrivalTimes::Sampled,
+        part: Part::WHOLE,
         slices: (!args.checks.abort_when.is_empty()).then_some(SLICE),
     })
 }
@@ -145,6 +146,7 @@ pub fn run_options(args: &Args) -> RunOptions {
         collect: output.collect.clone(),
         collect_every: output.collect_every,
         metrics: LiveMetrics::published(),
+        part: None,
     }
 }
 

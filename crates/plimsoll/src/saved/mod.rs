@@ -10,6 +10,7 @@ pub mod fill;
 pub mod html_file;
 pub mod load_line;
 pub mod markdown;
+pub mod merged;
 mod output;
 pub mod repeats;
 pub mod run_sets;

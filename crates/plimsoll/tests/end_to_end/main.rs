@@ -17,6 +17,7 @@ mod fill;
 mod fill_cells;
 mod fill_completions;
 mod fill_sia;
+mod fleet;
 mod front;
 mod generate;
 mod help;

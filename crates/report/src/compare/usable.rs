@@ -26,6 +26,8 @@ pub fn cut_off(run: &SavedRun) -> Option<String> {
         Some(EndReason::DiskFull) => "it was cut off by a full disk",
         Some(EndReason::Unreachable { .. }) => "it was stopped by an unreachable target",
         Some(EndReason::Failed { .. }) => "it could not go on",
+        Some(EndReason::AgentsLost { .. }) => "it lost agents",
+        Some(EndReason::StartsApart { .. }) => "its agents did not start together",
         Some(EndReason::Completed | EndReason::Merged { .. }) if run.damage.is_some() => "its records are damaged",
         Some(EndReason::Completed | EndReason::Merged { .. }) => return None,
     };

@@ -136,6 +136,7 @@ pub mod tests {
             header: None,
             insecure: false,
             path: None,
+            part: None,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::client::Client;
 use super::failures::Failures;
+use super::fleet::Fleet;
 use super::operations::{GroupMetrics, KindMetrics, Operations};
 use super::path::Path;
 use super::redirects::Redirects;
@@ -74,6 +75,9 @@ pub struct JsonReport {
     pub groups: Vec<GroupMetrics>,
     /// The emulated path between client and target; null without one.
     pub path: Option<Path>,
+    /// The agents of a run of several hosts; null for other runs.
+    #[serde(default)]
+    pub fleet: Option<Fleet>,
     /// Load and cost of the client.
     pub client: Client,
     /// The run over time, one point per interval.
@@ -110,6 +114,7 @@ pub fn json(run: &SavedRun) -> JsonReport {
         redirects: run.summary().stats.redirect_chains.as_deref().map(Redirects::of),
         groups: run.summary().stats.groups.iter().map(GroupMetrics::of).collect(),
         path: Path::of(run),
+        fleet: Fleet::of(run),
         client: Client::of(run),
         series: run.points.iter().map(SeriesPoint::of).collect(),
     }

@@ -89,6 +89,10 @@ pub enum EndName {
     Aborted,
     /// The run was merged from several runs that took place at the same time.
     Merged,
+    /// Agents of a run of several hosts were lost after the start.
+    AgentsLost,
+    /// The agents of a run of several hosts did not start together.
+    StartsApart,
     /// The disk was full.
     DiskFull,
     /// The target could not be reached.
@@ -156,6 +160,8 @@ impl RunEnd {
             }
             EndReason::Aborted { condition } => (EndName::Aborted, None, Some(escape(condition))),
             EndReason::Merged { .. } => (EndName::Merged, None, None),
+            EndReason::AgentsLost { .. } => (EndName::AgentsLost, None, None),
+            EndReason::StartsApart { .. } => (EndName::StartsApart, None, None),
             EndReason::DiskFull => (EndName::DiskFull, None, None),
             EndReason::Unreachable { detail } => (EndName::Unreachable, None, Some(escape(detail))),
             EndReason::Failed { detail } => (EndName::Failed, None, Some(escape(detail))),

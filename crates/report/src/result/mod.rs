@@ -13,6 +13,7 @@ pub use text::{first_missed, objective_outcome_text, text};
 
 use measure::result::{CutOff, Ending, PathFacts, RunFacts};
 use measure::{ResultWord, RunResult};
+use std::time::Duration;
 use store::{EndReason, SavedRun};
 
 /// Returns the result of a saved run.
@@ -40,6 +41,14 @@ fn ending(run: &SavedRun) -> Ending {
         EndReason::Failed { detail } => Ending::CutOff(CutOff::Failed { detail: detail.clone() }),
         EndReason::Interrupted { .. } if run.damage.is_some() => Ending::CutOff(CutOff::Damaged),
         EndReason::Interrupted { signal } => Ending::CutOff(CutOff::Interrupted { signal: *signal }),
+        EndReason::AgentsLost { lost, agents } => {
+            Ending::CutOff(CutOff::AgentsLost { lost: lost.clone(), agents: *agents })
+        }
+        EndReason::StartsApart { .. } if run.damage.is_some() => Ending::CutOff(CutOff::Damaged),
+        EndReason::StartsApart { spread_nanos, limit_nanos } => Ending::CutOff(CutOff::StartsApart {
+            spread: Duration::from_nanos(*spread_nanos),
+            limit: Duration::from_nanos(*limit_nanos),
+        }),
         EndReason::Merged { runs } => Ending::CutOff(CutOff::Merged { runs: *runs }),
         _ if run.damage.is_some() => Ending::CutOff(CutOff::Damaged),
         EndReason::Aborted { condition } => Ending::Aborted { condition: condition.clone() },

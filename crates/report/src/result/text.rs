@@ -110,9 +110,30 @@ fn cut_off_text(cut_off: &CutOff) -> String {
              are not checked",
             plural(*runs, "run")
         ),
+        CutOff::AgentsLost { lost, agents } => format!(
+            "lost {} of {} after the start ({}), so the load was not the one asked for",
+            count(lost.len() as u64),
+            plural(*agents, "agent"),
+            names(lost)
+        ),
+        CutOff::StartsApart { spread, limit } => format!(
+            "the agents started {} apart, more than the limit of {}",
+            time(spread.as_nanos() as f64),
+            time(limit.as_nanos() as f64)
+        ),
         CutOff::DiskFull => "the disk that holds the run was full".into(),
         CutOff::Failed { detail } => format!("could not go on: {}", escape(detail)),
     }
+}
+
+/// Maximum number of lost agents to name.
+const AGENTS_NAMED: usize = 3;
+
+/// Returns the names of agents as a list.
+fn names(agents: &[String]) -> String {
+    let shown: Vec<String> = agents.iter().take(AGENTS_NAMED).map(|name| escape(name)).collect();
+    let more = if agents.len() > AGENTS_NAMED { ", …" } else { "" };
+    format!("{}{more}", shown.join(", "))
 }
 
 /// Returns the measured value of an objective, for example `measured 900 ms`.

@@ -44,8 +44,9 @@ pub fn text(run: &SavedRun, style: &Style) -> String {
 }
 
 /// The sections with metrics, in order.
-const METRICS: [fn(&mut Page, &SavedRun); 12] = [
+const METRICS: [fn(&mut Page, &SavedRun); 13] = [
     sections::operations::write,
+    sections::agents::write,
     sections::kinds::write,
     sections::times::write,
     sections::as_ab::write,

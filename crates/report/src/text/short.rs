@@ -3,8 +3,8 @@
 
 use super::blocks::{Table, columns};
 use super::page::{Page, paint};
-use super::sections::failures;
 use super::sections::times::cell;
+use super::sections::{agents, failures};
 use super::style::Style;
 use crate::number::{count, plural, share};
 use crate::overview::Overview;
@@ -38,6 +38,8 @@ pub fn short_text(run: &SavedRun, style: &Style) -> String {
     kinds(&mut rest, run);
     failed(&mut rest, run);
     objectives(&mut rest, run);
+    let room = SHORT_LINES_MAX.saturating_sub(begin.lines.len() + rest.lines.len());
+    agents(&mut rest, run, room);
     let room = SHORT_LINES_MAX.saturating_sub(begin.lines.len() + rest.lines.len());
     let notes = overview.notes.iter().map(ToString::to_string);
     begin.lines.extend(notes_within(remarks.into_iter().chain(notes), room, style));
@@ -209,6 +211,22 @@ fn kinds(lines: &mut Lines, run: &SavedRun) {
     });
     let shown = shown.collect::<Vec<_>>().join(" · ");
     lines.part(2, |page| page.item("by kind", &shown));
+}
+
+/// Adds the agents of a run of several hosts, at most `room` lines. The table is left out if not all agents fit.
+fn agents(lines: &mut Lines, run: &SavedRun, room: usize) {
+    let Some(fleet) = run.end.as_ref().and_then(|end| end.fleet.as_deref()) else { return };
+    if room < 2 {
+        return;
+    }
+    let number = plural(fleet.agents.len() as u64, "agent");
+    let fits = fleet.agents.len() + 3 <= room;
+    let more = if fits { "" } else { "; --full lists them" };
+    lines.part(1, Page::gap);
+    lines.part(1, |page| page.item("agents", &format!("{number}, started {}{more}", agents::starts(fleet))));
+    if fits {
+        lines.part(fleet.agents.len() + 1, |page| page.table(agents::short_table(fleet)));
+    }
 }
 
 /// Adds the failed attempts by class, the most frequent class first, with an example of the most frequent cause.

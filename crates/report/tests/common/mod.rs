@@ -2,11 +2,13 @@
 //! machine.
 
 mod closed_runs;
+mod fleets;
 mod open_runs;
 mod short_runs;
 pub mod simulation;
 
 pub use closed_runs::*;
+pub use fleets::*;
 pub use open_runs::*;
 pub use short_runs::*;
 
@@ -43,5 +45,8 @@ pub fn cases() -> Vec<(&'static str, SavedRun)> {
         ("redirected", redirected()),
         ("not_determined", not_determined()),
         ("probed", probed()),
+        ("fleet", fleet()),
+        ("agents_lost", agents_lost()),
+        ("part_of_fleet", part_of_fleet()),
     ]
 }

@@ -226,6 +226,7 @@ pub fn begin(model: Model, load: &str, duration: Option<u64>) -> Begin {
         header: None,
         insecure: false,
         path: None,
+        part: None,
     }
 }
 
@@ -248,6 +249,7 @@ pub fn ended(reason: EndReason, at: u64) -> End {
         path: None,
         damaged: None,
         fresh_below: 0,
+        fleet: None,
         probes: None,
     }
 }

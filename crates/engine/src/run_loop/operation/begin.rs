@@ -8,6 +8,7 @@ use crate::random::{Stream, below};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::Attempt;
 use crate::run_loop::attempt::failures::Failures;
+use crate::run_loop::pacing::number_in_load;
 use crate::run_loop::response::body::BodySink;
 use measure::Instant;
 use measure::sample::{Access, AttemptKind};
@@ -23,16 +24,17 @@ struct Chosen {
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Starts operation `number` in a free slot. The operation was due at `intended`, and waited `slot_wait_nanos` for
+    /// Starts operation `own` of this part of the load in a free slot. The operation was due at `intended`, and waited `slot_wait_nanos` for
     /// a slot.
     pub(in crate::run_loop) fn start_op(
         &mut self,
         net: &mut N,
         slot: u32,
-        number: u64,
+        own: u64,
         (intended, slot_wait_nanos): (Instant, u64),
         now: Instant,
     ) {
+        let number = number_in_load(self.plan.part, own);
         // The end of another operation may have been recorded with a later reading of the clock in the same step.
         let now = now.max(self.recorder.latest());
         self.recorder.started(now, intended);

@@ -1,7 +1,7 @@
 //! The closed model, in which each slot starts its next operation when the previous operation has ended.
 
 use super::{Share, WARMUP_NUMBERS};
-use crate::plan::Plan;
+use crate::plan::{Part, Plan};
 use crate::schedule::{Budget, Profile, Tickets};
 use measure::Instant;
 use std::cmp::Reverse;
@@ -22,6 +22,7 @@ const HOLD: Duration = Duration::from_millis(1);
 pub(in crate::run_loop) struct Closed<'p> {
     profile: &'p Profile,
     share: Share,
+    part: Part,
     start: Instant,
     pub think: Duration,
     pub tickets: Tickets,
@@ -55,6 +56,7 @@ impl<'p> Closed<'p> {
         Self {
             profile,
             share,
+            part: plan.part,
             start,
             think,
             tickets: budget.map_or_else(|| Tickets::endless(share.thread, share.threads), Tickets::bounded),
@@ -74,6 +76,7 @@ impl<'p> Closed<'p> {
     /// Returns whether the current level of the profile includes this slot.
     fn wants(&self, slot: u32, now: Instant) -> bool {
         let place = f64::from(slot) * f64::from(self.share.threads) + f64::from(self.share.thread);
+        let place = place + self.part.phase();
         self.profile.is_constant() || self.profile.level(now.nanos_since(self.start) as f64 / 1e9) > place
     }
 

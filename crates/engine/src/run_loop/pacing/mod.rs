@@ -4,7 +4,7 @@ mod closed_slots;
 mod open_arrivals;
 mod start_operations;
 
-use crate::plan::{LoadModel, Plan, StopAfter};
+use crate::plan::{LoadModel, Part, Plan, StopAfter, share_of};
 use crate::schedule::{Arrivals, Budget};
 use closed_slots::Closed;
 use measure::Instant;
@@ -13,6 +13,15 @@ use std::sync::Arc;
 
 /// First operation number of the warm-up.
 pub const WARMUP_NUMBERS: u64 = 1 << 62;
+
+/// Returns the number in the whole load of operation `own` of a part of the load.
+#[inline]
+pub(in crate::run_loop) fn number_in_load(part: Part, own: u64) -> u64 {
+    match own.checked_sub(WARMUP_NUMBERS) {
+        None => part.number(own),
+        Some(own) => WARMUP_NUMBERS.saturating_add(part.number(own)),
+    }
+}
 
 /// Share of one thread in a run.
 #[derive(Clone, Copy, Debug)]
@@ -27,8 +36,7 @@ impl Share {
     /// Returns this thread's part of an evenly divided count.
     #[must_use]
     pub fn of(self, total: u64) -> u64 {
-        let threads = u64::from(self.threads);
-        total / threads + u64::from(u64::from(self.thread) < total % threads)
+        share_of(total, self.thread, self.threads)
     }
 }
 
@@ -45,7 +53,8 @@ impl<'p> Pacer<'p> {
         match &plan.load {
             LoadModel::Closed { slots, think } => Self::Closed(Closed::new(plan, slots, *think, share, budget, start)),
             LoadModel::Open { rate, spacing, .. } => {
-                let arrivals = Arrivals::new(rate, *spacing, plan.seed, (share.thread, share.threads), start);
+                let arrivals =
+                    Arrivals::new(rate, *spacing, plan.seed, (share.thread, share.threads), plan.part, start);
                 Self::Open(Open::new(plan, arrivals, share))
             }
         }

@@ -48,6 +48,7 @@ fn begin(objectives: &[&str]) -> Begin {
         header: None,
         insecure: false,
         path: None,
+        part: None,
     }
 }
 

@@ -5,6 +5,7 @@ pub mod chromium;
 mod clients;
 #[path = "../../../../engine/tests/support/cores.rs"]
 mod cores;
+mod hosts;
 mod minio;
 mod nginx;
 mod peers;
@@ -16,6 +17,7 @@ mod sshd;
 pub mod versitygw;
 
 pub use clients::{python_with_otlp, pythons_with_boto3, s3cmds};
+pub use hosts::{Host, Hosts};
 pub use minio::Minio;
 pub use nginx::{Nginx, Request, Setup};
 pub use peers::{peer, skip};

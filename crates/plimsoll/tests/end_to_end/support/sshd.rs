@@ -27,6 +27,11 @@ pub struct Sshd {
 impl Sshd {
     /// Starts the server. Without sshd, this function returns `None` to skip the test, or fails with `REQUIRE_PEERS=1`.
     pub fn start() -> Option<Self> {
+        Self::start_with("")
+    }
+
+    /// Starts the server with further lines of its configuration.
+    pub fn start_with(more: &str) -> Option<Self> {
         peer("openssh-server", Path::new(PROGRAM).exists().then_some(()))?;
         let directory = TempDir::with_prefix("plimsoll-sshd-").expect("can create a directory for sshd");
         let path = |name: &str| directory.path().join(name);
@@ -44,7 +49,7 @@ impl Sshd {
         }
         let configuration = format!(
             "HostKey {}\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n\
-             KbdInteractiveAuthentication no\nPermitRootLogin yes\nPidFile none\nSubsystem sftp internal-sftp\n",
+             KbdInteractiveAuthentication no\nPermitRootLogin yes\nPidFile none\nSubsystem sftp internal-sftp\n{more}",
             path("host").display(),
             path("user.pub").display()
         );
@@ -75,9 +80,14 @@ impl Sshd {
 
     /// Returns a configuration for `ssh` in which this server is the host `target`.
     pub fn client_configuration(&self) -> String {
+        self.client_configuration_as("target")
+    }
+
+    /// Returns a configuration for `ssh` in which this server is the host `name`.
+    pub fn client_configuration_as(&self, name: &str) -> String {
         let (port, key) = (self.address.port(), self.directory.path().join("user"));
         format!(
-            "Host target\n  HostName 127.0.0.1\n  Port {port}\n  User {}\n  IdentityFile {}\n  IdentitiesOnly yes\n  \
+            "Host {name}\n  HostName 127.0.0.1\n  Port {port}\n  User {}\n  IdentityFile {}\n  IdentitiesOnly yes\n  \
              StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n",
             self.user,
             key.display()

@@ -1,6 +1,7 @@
 //! The sections of a text report. Each section is a function that writes to a page. A section that does not apply to
 //! the run writes nothing.
 
+pub(super) mod agents;
 pub(super) mod as_ab;
 pub(super) mod bytes;
 pub(super) mod client;

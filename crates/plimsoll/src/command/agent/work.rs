@@ -1,0 +1,175 @@
+//! The thread of an agent that prepares and makes its part of a run.
+
+use crate::command::load_command::LoadCommand;
+use crate::command::mix;
+use crate::execute::{self, PartEvent, PartOfFleet, RunOptions};
+use crate::failure::Failure;
+use crate::hosts::plan_text;
+use crate::live_metrics::LiveMetrics;
+use crate::progress::Progress;
+use crate::saved::OutputFormat;
+use engine::plan::Plan;
+use fleet::message::{Part, RunId};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+use store::{EndReason, FleetPart};
+
+/// Maximum number of events that wait for the thread that sends them.
+const EVENTS_MAX: usize = 64;
+
+/// An event of the worker.
+pub enum WorkerEvent {
+    /// The run can start.
+    Prepared,
+    /// The load started at this instant.
+    Started(Instant),
+    /// A record was saved.
+    Record {
+        /// The record.
+        record: String,
+        /// `false` if the load has not started yet.
+        has_started: bool,
+    },
+    /// The run has ended.
+    Ended,
+    /// The run cannot go on.
+    Failed(String),
+}
+
+/// The thread.
+pub struct Worker {
+    start: Sender<Instant>,
+    events: Receiver<WorkerEvent>,
+    thread: JoinHandle<()>,
+}
+
+impl Worker {
+    /// Starts to prepare the run.
+    pub fn start(plan: String, run: RunId, part: Part) -> Self {
+        let (start, ordered) = channel();
+        let (sender, events) = sync_channel(EVENTS_MAX);
+        let thread = thread::spawn(move || {
+            let worked = work(&plan, run, part, &ordered, &sender);
+            let _ = sender.send(match worked {
+                Ok(()) => WorkerEvent::Ended,
+                Err(failure) => WorkerEvent::Failed(failure.into_message()),
+            });
+        });
+        Self { start, events, thread }
+    }
+
+    /// Orders the start of the prepared run.
+    pub fn start_at(&self, at: Instant) {
+        // A worker that has failed reports this by its last event.
+        let _ = self.start.send(at);
+    }
+
+    /// Returns the next event, if there is one.
+    pub fn next_event(&self) -> Option<WorkerEvent> {
+        match self.events.try_recv() {
+            Ok(event) => Some(event),
+            Err(TryRecvError::Empty) => None,
+            // The last event of a thread that did not panic ends the agent, so it is not asked for more.
+            Err(TryRecvError::Disconnected) => Some(WorkerEvent::Failed("it failed because of a defect".to_owned())),
+        }
+    }
+
+    /// Waits for the end of the run. A run that was not started yet does not start.
+    pub fn end(self) {
+        let Self { start, events, thread } = self;
+        drop((start, events));
+        let _ = thread.join();
+    }
+}
+
+/// Prepares and makes the run.
+fn work(
+    text: &str,
+    run: RunId,
+    part: Part,
+    start: &Receiver<Instant>,
+    events: &SyncSender<WorkerEvent>,
+) -> Result<(), Failure> {
+    let words = plan_text::read(text)?;
+    let (command, own) = plan_text::command_of(&words, part.index, part.of)?;
+    let (plan, options) = command.plan()?;
+    refuse_unlisted(&command, &plan)?;
+    let load = execute::load_text(&plan);
+    let mut plan = plan.split(own).map_err(Failure::usage)?;
+    execute::prepare(&mut plan)?;
+    let _ = events.send(WorkerEvent::Prepared);
+    let Ok(at) = start.recv() else { return Ok(()) };
+    let run = String::from(run);
+    let directory = directory(&run, part.index)?;
+    let (sender, receiver) = sync_channel(EVENTS_MAX);
+    let of_fleet = PartOfFleet {
+        part: FleetPart { run, index: part.index, of: part.of, load },
+        command: crate::redact::command_line(words),
+        start: at,
+        events: sender,
+    };
+    let options = RunOptions {
+        directory: Some(directory.clone()),
+        format: OutputFormat::None,
+        progress: Progress::default(),
+        repeat: 1,
+        metrics: LiveMetrics::default(),
+        part: Some(of_fleet),
+        ..options
+    };
+    let passed_on = events.clone();
+    let passing = thread::spawn(move || pass_on(&receiver, at, &passed_on));
+    let ran = execute::run(&plan, &options);
+    // The last copies of the sender end the thread, which must pass everything on before the run counts as ended.
+    drop(options);
+    let has_started = passing.join().unwrap_or(true);
+    if !has_started {
+        // The run was cancelled before its start, and has no results.
+        let _ = std::fs::remove_dir_all(&directory);
+    }
+    match ran?.end.map(|end| end.reason) {
+        Some(EndReason::DiskFull) => Err(Failure::could_not_run("its disk is full")),
+        Some(EndReason::Failed { detail }) => Err(Failure::could_not_run(detail)),
+        _ => Ok(()),
+    }
+}
+
+/// Passes the events of the run on. Returns whether the load has started.
+fn pass_on(run: &Receiver<PartEvent>, at: Instant, events: &SyncSender<WorkerEvent>) -> bool {
+    let mut has_started = false;
+    for event in run {
+        let event = match event {
+            PartEvent::Started(late) => {
+                has_started = true;
+                WorkerEvent::Started(at + late)
+            }
+            PartEvent::Record(line) => match String::from_utf8(line) {
+                Ok(record) => WorkerEvent::Record { record, has_started },
+                Err(_) => WorkerEvent::Failed("a record is not text".to_owned()),
+            },
+        };
+        let _ = events.send(event);
+    }
+    has_started
+}
+
+/// Refuses a mix that writes objects which `cleanup` could not find again: the record of such objects has one writer.
+fn refuse_unlisted(command: &LoadCommand, plan: &Plan) -> Result<(), Failure> {
+    let LoadCommand::Mix(args) = command else { return Ok(()) };
+    match mix::unlisted(args, plan)? {
+        None => Ok(()),
+        Some(_) => Err(Failure::usage(
+            "--hosts: a mix can write objects only to s3:// locations; leave out --put and --delete, for example with --get 60 --head 40",
+        )),
+    }
+}
+
+/// Returns the directory of the run on this host.
+fn directory(run: &str, index: u32) -> Result<PathBuf, Failure> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
+    let state = state.ok_or_else(|| Failure::could_not_run("neither HOME nor XDG_STATE_HOME names a directory"))?;
+    Ok(state.join("plimsoll/runs").join(format!("{run}-{}", u64::from(index) + 1)))
+}

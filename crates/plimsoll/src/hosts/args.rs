@@ -1,0 +1,84 @@
+//! The flags of a run on several hosts.
+
+use crate::load::{count, positive_span};
+use fleet::hosts::parse_hosts;
+use std::time::Duration;
+
+/// The flags of a run on several hosts.
+#[derive(clap::Args, Clone, Debug)]
+#[group(skip)]
+pub struct Args {
+    /// Make the load on these hosts together, over ssh, e.g. a,b or client-{1...6}. Rate, concurrency, operations and
+    /// bytes are those of all hosts together. See docs/fleet.md.
+    #[arg(long, value_name = "HOSTS", value_parser = hosts, help_heading = "Hosts", hide_short_help = true)]
+    pub hosts: Option<Hosts>,
+    /// Command that connects to a host, in place of ssh. It must accept the options of ssh [default: the environment
+    /// variable PLIMSOLL_SSH, or ssh].
+    #[arg(long, value_name = "COMMAND", requires = "hosts", help_heading = "Hosts", hide_short_help = true)]
+    pub ssh: Option<String>,
+    /// Give each host its own server: host number i uses only URL number i.
+    #[arg(long, requires = "hosts", help_heading = "Hosts", hide_short_help = true)]
+    pub pair: bool,
+    /// Number of hosts that may be lost after the start. If more are lost, the result is PARTIAL.
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = count::<usize>,
+        requires = "hosts",
+        help_heading = "Hosts",
+        hide_short_help = true
+    )]
+    pub tolerate_lost: Option<usize>,
+    /// Maximum time between the first and the last start [default: 5ms].
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = positive_span,
+        requires = "hosts",
+        help_heading = "Hosts",
+        hide_short_help = true
+    )]
+    pub start_spread: Option<Duration>,
+    /// Path of this version of plimsoll on each host [default: ~/.cache/plimsoll, where it is copied if it is missing].
+    #[arg(
+        long,
+        value_name = "PATH",
+        value_parser = remote_path,
+        requires = "hosts",
+        help_heading = "Hosts",
+        hide_short_help = true
+    )]
+    pub agent_program: Option<String>,
+}
+
+/// Names of hosts, at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hosts(pub Vec<String>);
+
+fn hosts(text: &str) -> Result<Hosts, String> {
+    parse_hosts(text).map(Hosts).map_err(|error| error.to_string())
+}
+
+/// Parses a path on a host. It becomes part of a command of a shell, so it has only harmless characters.
+fn remote_path(text: &str) -> Result<String, String> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+~".contains(&byte);
+    let is_path = text.starts_with(['/', '~']) && text.bytes().all(allowed);
+    if is_path {
+        Ok(text.to_owned())
+    } else {
+        Err("use an absolute path of letters, digits and / . _ - + ~".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remote_path_cannot_be_a_command() {
+        assert!(remote_path("/opt/plimsoll-1.0/plimsoll").is_ok() && remote_path("~/bin/plimsoll").is_ok());
+        for text in ["", "plimsoll", "/a b", "/a;b", "/$(a)", "/a'b", "-x", "/a\nb"] {
+            assert!(remote_path(text).is_err(), "{text}");
+        }
+    }
+}

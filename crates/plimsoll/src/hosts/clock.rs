@@ -1,0 +1,50 @@
+//! The monotonic clock of this process, in nanoseconds.
+
+use std::time::{Duration, Instant};
+
+/// The zero of the clock. It lies before the start of the process, so that instants before the start can be expressed.
+const HEAD_START: Duration = Duration::from_secs(1 << 32);
+
+/// A monotonic clock with a zero in the past.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessClock {
+    begun: Instant,
+}
+
+impl ProcessClock {
+    /// Starts the clock.
+    pub fn start() -> Self {
+        Self { begun: Instant::now() }
+    }
+
+    /// Returns the current time.
+    pub fn nanos(self) -> u64 {
+        self.nanos_at(Instant::now())
+    }
+
+    /// Returns the time of an instant.
+    pub fn nanos_at(self, at: Instant) -> u64 {
+        let since = HEAD_START + at.saturating_duration_since(self.begun);
+        u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Returns the instant of a time. A time before the start of the clock is the start.
+    pub fn instant(self, nanos: u64) -> Instant {
+        let since = Duration::from_nanos(nanos).saturating_sub(HEAD_START);
+        self.begun.checked_add(since).unwrap_or(self.begun)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_instants_agree() {
+        let clock = ProcessClock::start();
+        let later = clock.begun + Duration::from_millis(1234);
+        assert_eq!(clock.instant(clock.nanos_at(later)), later);
+        assert_eq!(clock.instant(0), clock.begun);
+        assert!(clock.nanos() >= clock.nanos_at(clock.begun));
+    }
+}

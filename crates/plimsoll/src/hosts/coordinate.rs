@@ -1,0 +1,127 @@
+//! The coordinator: passes messages, time and interrupts to the rules in [`fleet::coordinator`], and carries out their
+//! decisions.
+
+use super::clock::ProcessClock;
+use super::received::Received;
+use super::remote::Remote;
+use crate::console;
+use crate::failure::Failure;
+use fleet::clock::CoordinatorTime;
+use fleet::coordinator::{Action, Coordinator, Outcome, Settings};
+use fleet::message::ToAgent;
+use fleet::transport::{self, AgentPipes, CoordinatorTransport, PipesToAgents};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Maximum time between two looks at interrupts and progress.
+const TICK: Duration = Duration::from_millis(50);
+
+/// A run on several hosts.
+pub struct Fleet {
+    clock: ProcessClock,
+    coordinator: Coordinator,
+    due: VecDeque<Action>,
+    transport: PipesToAgents,
+    remotes: Vec<Remote>,
+    received: Received,
+    interrupts: usize,
+}
+
+impl Fleet {
+    /// Begins a run on agents that were started.
+    pub fn new(settings: Settings, names: Vec<String>, agents: Vec<(Remote, AgentPipes)>, received: Received) -> Self {
+        let clock = ProcessClock::start();
+        let (remotes, pipes): (Vec<_>, Vec<_>) = agents.into_iter().unzip();
+        let transport = PipesToAgents::new(pipes);
+        let (coordinator, due) = Coordinator::begin(settings, names, CoordinatorTime(clock.nanos()));
+        Self { clock, coordinator, due: due.into(), transport, remotes, received, interrupts: 0 }
+    }
+
+    /// Carries out the run. Returns its outcome, and what the agents sent.
+    ///
+    /// # Errors
+    /// Fails if the records cannot be saved on this host.
+    pub fn run(mut self) -> Result<(Outcome, Received), Failure> {
+        let outcome = loop {
+            if let Some(outcome) = self.carry_out()? {
+                break outcome;
+            }
+            let now = self.now();
+            let left = self.coordinator.deadline().map_or(TICK, |at| Duration::from_nanos(at.0.saturating_sub(now.0)));
+            let actions = match self.transport.receive(left.min(TICK)) {
+                Some((from, transport::Received::Message(message))) => {
+                    let now = self.now();
+                    self.coordinator.on_message(now, from, message)
+                }
+                Some((from, transport::Received::Closed(reason))) => self.closed(from, &reason),
+                None => Vec::new(),
+            };
+            self.due.extend(actions);
+            let now = self.now();
+            self.due.extend(self.coordinator.on_time(now));
+            self.handle_interrupts()?;
+            self.received.tick(self.coordinator.start().map(|start| now.0.saturating_sub(start.0)));
+        };
+        let Self { transport, remotes, received, .. } = self;
+        // The ends of the pipes end the agents, and these end the connections.
+        drop(transport);
+        drop(remotes);
+        Ok((outcome, received))
+    }
+
+    fn now(&self) -> CoordinatorTime {
+        CoordinatorTime(self.clock.nanos())
+    }
+
+    /// Carries out all actions. Returns the outcome of a run that is over.
+    fn carry_out(&mut self) -> Result<Option<Outcome>, Failure> {
+        while let Some(action) = self.due.pop_front() {
+            match action {
+                Action::Send(to, message) => {
+                    if message == ToAgent::Abort {
+                        self.received.lost(to);
+                    }
+                    if let Err(error) = self.transport.send(to, &message) {
+                        let actions = self.closed(to, &error.to_string());
+                        self.due.extend(actions);
+                    }
+                }
+                Action::Record(from, record) => {
+                    let start = self.coordinator.start().map_or(0, |start| start.0);
+                    let ago = Duration::from_nanos(self.clock.nanos().saturating_sub(start));
+                    if let Some(why) = self.received.take(from, &record, ago)? {
+                        let actions = self.coordinator.on_closed(from, why.to_owned());
+                        self.due.extend(actions);
+                    }
+                }
+                Action::Finish(outcome) => return Ok(Some(outcome)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Handles the end of a connection. The last error message of the host explains it best.
+    fn closed(&mut self, from: usize, reason: &str) -> Vec<Action> {
+        self.received.lost(from);
+        let last = self.remotes.get(from).and_then(Remote::last_error);
+        let reason = last.map_or_else(|| reason.to_owned(), |last| format!("{reason}; its last message was: {last}"));
+        self.coordinator.on_closed(from, reason)
+    }
+
+    /// Handles interrupts. The first one ends the load, the second one leaves at once.
+    fn handle_interrupts(&mut self) -> Result<(), Failure> {
+        let seen = sys::signals::interrupts().count;
+        if seen <= self.interrupts {
+            return Ok(());
+        }
+        self.interrupts = seen;
+        if seen > 1 {
+            return Err(crate::progress::requests_interrupted(
+                "interrupted again, so the results of the agents were not merged; each host has its own",
+            ));
+        }
+        console::eprintln("interrupted: waiting for operations in flight; interrupt again to leave at once");
+        self.due.extend(self.coordinator.on_interrupt());
+        Ok(())
+    }
+}

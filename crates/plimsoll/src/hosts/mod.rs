@@ -1,0 +1,229 @@
+//! Runs on several hosts (`--hosts`): agents on the hosts make parts of one load, and this process coordinates them.
+//!
+//! The crate [`fleet`] has the protocol and its rules. This module starts the agents over ssh ([`remote`]), carries out
+//! the decisions of the coordinator ([`coordinate`]), saves what the agents send ([`received`]) and merges it into one
+//! run ([`result`]). The other end is `command/agent`.
+
+mod args;
+pub mod clock;
+mod coordinate;
+pub mod plan_text;
+pub mod program;
+mod received;
+mod remote;
+mod result;
+
+pub use args::{Args, Hosts};
+
+use crate::command::load_command::LoadCommand;
+use crate::console;
+use crate::execute;
+use crate::failure::{Exit, Failure};
+use crate::load;
+use crate::progress;
+use crate::saved::{self, html_file};
+use coordinate::Fleet;
+use fleet::coordinator::{Abort, Ended, Outcome, Settings};
+use fleet::message::RunId;
+use program::Program;
+use received::Received;
+use remote::{Launcher, Remote};
+use report::escape::bounded;
+use report::number::{bytes, plural};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+/// Default of `--start-spread`.
+const SPREAD_MAX: Duration = Duration::from_millis(5);
+/// Time after which a silent agent is lost. A running agent sends a record per second.
+const SILENCE_MAX: Duration = Duration::from_secs(30);
+/// Maximum time for the preparation of an agent, which may list a bucket or log in.
+const PREPARE_MAX: Duration = Duration::from_secs(600);
+/// Maximum length of the reason for a loss, which may be text from an agent.
+const LOSS_MAX: usize = 600;
+/// Environment variable with the default of `--ssh`.
+const SSH_VARIABLE: &str = "PLIMSOLL_SSH";
+
+/// Refuses the flags of this module, for commands that do not support them.
+pub fn refuse(args: &load::Args) -> Result<(), Failure> {
+    match args.fleet.hosts {
+        None => Ok(()),
+        Some(_) => Err(Failure::usage("--hosts works with get, put and mix")),
+    }
+}
+
+/// Makes the load of a command on several hosts, and shows the result.
+pub fn run(command: &mut LoadCommand, hosts: Hosts) -> Result<ExitCode, Failure> {
+    let Hosts(names) = hosts;
+    check(command, &names)?;
+    let words = words()?;
+    let plan = plan_text::write(&words)?;
+    let ssh = ssh(&command.common().fleet)?;
+    execute::prepare_process();
+    let program = Program::of_this_process()?;
+    let settings = settings(&command.common().fleet, &program, plan)?;
+    let directory = directory(command)?;
+    let path = command.common().fleet.agent_program.clone();
+    let launcher = Launcher { ssh, program: &program, path };
+    let agents = start_all(&launcher, &names)?;
+    drop(launcher);
+    // The program file is large, and no longer needed.
+    drop(program);
+    let common = command.common();
+    let options = load::run_options(common);
+    let received = Received::new(&directory, &names, options.progress.clone());
+    let (outcome, received) = Fleet::new(settings.clone(), names, agents, received).run()?;
+    let ended = match outcome {
+        Outcome::Ended(ended) => ended,
+        Outcome::Aborted(abort) => return Err(aborted(&abort)),
+    };
+    let run = result::merge(&settings, &ended, &received, &directory)?;
+    saved::print_run(&run, options.format)?;
+    let exit = interrupted().unwrap_or(Exit::Good).or_worse(saved::conclude(&run)).or_worse(all_lost(&ended));
+    console::eprintln(&saved::saved_in(&directory, options.format));
+    common.output.ci.write(&directory)?;
+    if let Some(file) = &common.output.html {
+        html_file::write_page(&report::html(&run), &directory, file.as_deref())?;
+    }
+    Ok(exit.into())
+}
+
+/// Refuses flags that have no meaning for several hosts yet, and mistakes that need no agent to be found.
+fn check(command: &mut LoadCommand, names: &[String]) -> Result<(), Failure> {
+    let mut urls = command.urls_mut()?.clone();
+    plan_text::refuse_standard_input(command)?;
+    let common = command.common();
+    let output = &common.output;
+    let refused = [
+        ("--repeat", output.repeat.get() > 1),
+        ("--probe", common.load.probe.is_some()),
+        ("--abort-when", !common.checks.abort_when.is_empty()),
+        ("--collect", !output.collect.is_empty()),
+        ("--metrics", output.live_metrics.metrics.is_some()),
+        ("--otlp", output.live_metrics.otlp.is_some()),
+        ("--link", common.connections.link.is_some()),
+    ];
+    if let Some((flag, _)) = refused.into_iter().find(|(_, given)| *given) {
+        return Err(Failure::usage(format!("--hosts does not support {flag} yet: leave one of them out")));
+    }
+    if common.fleet.tolerate_lost.is_some_and(|lost| lost >= names.len()) {
+        return Err(Failure::usage("--tolerate-lost: at least one host must remain"));
+    }
+    if common.fleet.pair {
+        plan_text::pair(&mut urls, 0, names.len())?;
+    }
+    Ok(())
+}
+
+/// Returns the words of this process's command line.
+fn words() -> Result<Vec<String>, Failure> {
+    let words = std::env::args_os().skip(1).map(OsString::into_string);
+    let words: Result<Vec<String>, _> = std::iter::once(Ok("plimsoll".to_owned())).chain(words).collect();
+    words.map_err(|word| Failure::usage(format!("--hosts: the argument {word:?} is not UTF-8")))
+}
+
+fn ssh(args: &Args) -> Result<Vec<String>, Failure> {
+    let from_environment = || std::env::var(SSH_VARIABLE).ok().filter(|command| !command.trim().is_empty());
+    let command = args.ssh.clone().or_else(from_environment).unwrap_or_else(|| "ssh".to_owned());
+    remote::words(&command).map_err(|_| {
+        Failure::usage("--ssh: the command is empty, or a quote is not closed; use for example 'ssh -F FILE'")
+    })
+}
+
+fn settings(args: &Args, program: &Program, plan: String) -> Result<Settings, Failure> {
+    let name = format!("{}-{:06x}", saved::unix_ms() / 1000, unique());
+    let run = RunId::try_from(name).map_err(Failure::could_not_run)?;
+    Ok(Settings {
+        build: program.hash(),
+        run,
+        plan,
+        spread_max: args.start_spread.unwrap_or(SPREAD_MAX),
+        silence_max: SILENCE_MAX,
+        prepare_max: PREPARE_MAX,
+        tolerate_lost: args.tolerate_lost.unwrap_or(0),
+    })
+}
+
+/// Returns a number that tells this run from others of the same second.
+fn unique() -> u32 {
+    let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().subsec_nanos();
+    (std::process::id().wrapping_mul(0x9E37_79B9) ^ nanos) & 0x00FF_FFFF
+}
+
+/// Returns the run directory of the merged run, which must not contain a run yet.
+fn directory(command: &mut LoadCommand) -> Result<PathBuf, Failure> {
+    let first = command.urls_mut()?.first().cloned().unwrap_or_default();
+    let directory = command.common().output.out.clone().unwrap_or_else(|| saved::default_directory(&first));
+    if directory.join(store::RECORDS_FILE).exists() || directory.join(received::AGENTS).exists() {
+        let directory = directory.display();
+        return Err(Failure::could_not_run(format!(
+            "{directory} already contains a run; choose another directory or remove it"
+        )));
+    }
+    Ok(directory)
+}
+
+/// Starts all agents at the same time. Fails with the first host, in the order of the user, on which this fails.
+fn start_all(
+    launcher: &Launcher<'_>,
+    names: &[String],
+) -> Result<Vec<(Remote, fleet::transport::AgentPipes)>, Failure> {
+    let size = bytes(launcher.program.bytes().len() as u64);
+    let start = |name: &String| {
+        let copying = || console::eprintln(&format!("copying plimsoll ({size}) to {name}"));
+        launcher.start(name, copying)
+    };
+    let started: Vec<Result<_, String>> = thread::scope(|scope| {
+        let starting: Vec<_> = names.iter().map(|name| scope.spawn(|| start(name))).collect();
+        let defect = || Err("starting the agent failed because of a defect of this program".to_owned());
+        starting.into_iter().map(|thread| thread.join().unwrap_or_else(|_| defect())).collect()
+    });
+    let failed = started.iter().filter(|started| started.is_err()).count();
+    let named = started.into_iter().zip(names);
+    let agents = named.map(|(started, name)| {
+        started.map_err(|why| {
+            let more = if failed > 1 {
+                format!(" (and {} failed too)", plural(failed as u64 - 1, "other host"))
+            } else {
+                String::new()
+            };
+            Failure::could_not_run(format!(
+                "cannot start an agent on {name}: {why}{more}; check that `ssh {name}` works without a password"
+            ))
+        })
+    });
+    agents.collect()
+}
+
+fn aborted(abort: &Abort) -> Failure {
+    match abort {
+        Abort::Interrupted => progress::requests_interrupted(abort.to_string()),
+        _ => Failure::could_not_run(format!("no run was made: {abort}")),
+    }
+}
+
+/// Returns the exit code that follows if no agent reached its end, and reports why.
+fn all_lost(ended: &Ended) -> Exit {
+    let losses: Option<Vec<_>> = ended.agents.iter().map(|agent| Some((&agent.name, agent.loss.as_ref()?))).collect();
+    match losses.as_deref() {
+        Some([(name, loss), ..]) => {
+            let loss = bounded(&loss.to_string(), LOSS_MAX);
+            console::eprintln(&format!("plimsoll: all agents were lost; {name}: {loss} (exit code 4)"));
+            Exit::CouldNotRun
+        }
+        _ => Exit::Good,
+    }
+}
+
+/// Returns the exit code of an interrupt, if there was one.
+fn interrupted() -> Option<Exit> {
+    (sys::signals::interrupts().count > 0).then(progress::exit_of_interrupt)
+}
+
+/// Returns the directory of the records of an agent. The number makes the name unique and harmless.
+fn agent_directory(base: &Path, index: usize, name: &str) -> PathBuf {
+    base.join(received::AGENTS).join(format!("{}-{name}", index + 1))
+}

@@ -1,0 +1,149 @@
+//! The records that agents send: they are saved in a directory per agent, and added up for the live view.
+
+use super::agent_directory;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::saved::{self, cannot_save};
+use engine::plan::StopAfter;
+use measure::{Instant, Interval, Stage};
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use store::{Begin, FORMAT, Record, RollUpRules, RunWriter};
+
+/// Directory of the agents' directories, in the directory of the run.
+pub const AGENTS: &str = "agents";
+
+/// Maximum number of intervals of an agent that wait for those of the others. The live view then leaves some out. The
+/// saved run does not.
+const WAITING_MAX: usize = 10;
+
+/// The records of all agents.
+pub struct Received {
+    agents: Vec<Agent>,
+    progress: Progress,
+    shown: bool,
+    /// Wall time of T0 on this host, in milliseconds since 1970.
+    started_unix_ms: Option<u64>,
+}
+
+/// The records of one agent.
+struct Agent {
+    directory: PathBuf,
+    begin: Option<Begin>,
+    writer: Option<RunWriter>,
+    waiting: VecDeque<Interval>,
+    /// `true` if no interval follows.
+    is_over: bool,
+}
+
+impl Received {
+    /// Returns the records of agents with these names. Nothing was received yet.
+    pub fn new(base: &Path, names: &[String], progress: Progress) -> Self {
+        let agent = |(index, name): (usize, &String)| Agent {
+            directory: agent_directory(base, index, name),
+            begin: None,
+            writer: None,
+            waiting: VecDeque::new(),
+            is_over: false,
+        };
+        Self { agents: names.iter().enumerate().map(agent).collect(), progress, shown: false, started_unix_ms: None }
+    }
+
+    /// Returns the directory of an agent, if the agent has sent the begin of its run.
+    pub fn directory(&self, index: usize) -> Option<&Path> {
+        self.agents.get(index).filter(|agent| agent.begin.is_some()).map(|agent| agent.directory.as_path())
+    }
+
+    /// Saves a record of an agent. The run started `ago`. Returns what is wrong with the record, if the agent must not be
+    /// trusted any more.
+    ///
+    /// # Errors
+    /// Fails if the record cannot be saved.
+    pub fn take(&mut self, from: usize, record: &str, ago: Duration) -> Result<Option<&'static str>, Failure> {
+        let ago = u64::try_from(ago.as_millis()).unwrap_or(u64::MAX);
+        let started_unix_ms = *self.started_unix_ms.get_or_insert_with(|| saved::unix_ms().saturating_sub(ago));
+        let Some(agent) = self.agents.get_mut(from) else { return Ok(Some("it has no number")) };
+        let Ok(record) = serde_json::from_str::<Record>(record) else { return Ok(Some("a record is malformed")) };
+        let saved = match (record, agent.writer.take()) {
+            (Record::Begin(begin), None) if agent.begin.is_none() && begin.format == FORMAT => {
+                // The agents' wall clocks may be wrong. Here, all runs start at the same time: T0 of this host.
+                let begin = Begin { started_unix_ms, ..*begin };
+                let writer = RunWriter::create(&agent.directory, &begin);
+                agent.begin = Some(begin);
+                writer.map(|writer| agent.writer = Some(writer.rolling_up(RollUpRules::NEVER)))
+            }
+            // Only old intervals in a run directory are joined.
+            (Record::Interval(interval), Some(mut writer)) if interval.joined.is_none() => {
+                let saved = writer.interval(&interval);
+                agent.writer = Some(writer);
+                if agent.waiting.len() == WAITING_MAX {
+                    agent.waiting.pop_front();
+                }
+                agent.waiting.push_back(*interval);
+                saved
+            }
+            (Record::End(end), Some(writer)) => {
+                agent.is_over = true;
+                writer.end(&end)
+            }
+            _ => return Ok(Some("a record is out of order")),
+        };
+        saved.map_err(|error| cannot_save("what an agent sent", &error))?;
+        self.show();
+        Ok(None)
+    }
+
+    /// Remembers that an agent is lost.
+    pub fn lost(&mut self, from: usize) {
+        if let Some(agent) = self.agents.get_mut(from) {
+            agent.is_over = true;
+        }
+    }
+
+    /// Draws the live view. `nanos` is the time since T0.
+    pub fn tick(&self, nanos: Option<u64>) {
+        match nanos.filter(|_| self.shown) {
+            Some(nanos) => self.progress.tick(Instant::from_nanos(nanos)),
+            None => self.progress.refresh(),
+        }
+    }
+
+    /// Shows the intervals that all agents have sent, added up.
+    fn show(&mut self) {
+        if !self.shown {
+            let begins: Option<Vec<&Begin>> = self.agents.iter().map(|agent| agent.begin.as_ref()).collect();
+            let Some(begins) = begins else { return };
+            let Some(first) = begins.first() else { return };
+            let time = first.duration_ms.map(Duration::from_millis);
+            let stop = StopAfter { time, ..StopAfter::default() };
+            let model =
+                begins.iter().skip(1).fold(first.model, |sum, begin| saved::merged::sum_of_models(sum, begin.model));
+            let load = first.part.as_ref().map_or_else(|| first.load.clone(), |part| part.load.clone());
+            self.progress.run_starts(&Begin { model, load, ..(*first).clone() }, stop, None);
+            self.shown = true;
+        }
+        while let Some(interval) = self.next() {
+            self.progress.interval(&interval);
+        }
+    }
+
+    /// Returns the next interval of all agents, added up; `None` while an agent has not sent it yet.
+    fn next(&mut self) -> Option<Interval> {
+        let order = |interval: &Interval| (interval.stage == Stage::Drain, interval.start);
+        if self.agents.iter().any(|agent| agent.waiting.is_empty() && !agent.is_over) {
+            return None;
+        }
+        let first = self.agents.iter().filter_map(|agent| agent.waiting.front()).map(order).min()?;
+        let mut sum: Option<Interval> = None;
+        for agent in &mut self.agents {
+            if let Some(interval) = agent.waiting.pop_front_if(|interval| order(interval) == first) {
+                match &mut sum {
+                    Some(sum) => sum.merge(&interval),
+                    None => sum = Some(interval),
+                }
+            }
+        }
+        sum
+    }
+}

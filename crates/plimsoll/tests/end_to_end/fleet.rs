@@ -1,0 +1,340 @@
+//! Runs on several hosts, over a real ssh with real keys: the parts add up to the load, the starts agree although clocks
+//! do not, and every failure is named.
+
+use crate::support::{Host, Hosts, PATIENCE, Report, TestDir, all_cores, respond, shared_cores, signal, wait_for};
+use serde_json::Value;
+use server::{Config, Server};
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+fn serve() -> (Server, String) {
+    let server = Server::start(&Config::default()).expect("the server starts");
+    let url = format!("http://{}/blackhole/1KiB", server.addresses()[0]);
+    (server, url)
+}
+
+/// Returns the words of a command with these flags.
+fn words(command: &[&str], flags: &[String]) -> Vec<String> {
+    command.iter().map(|word| (*word).to_owned()).chain(flags.iter().cloned()).collect()
+}
+
+/// Returns the number of operations of each agent that succeeded.
+fn ok_of_agents(report: &Report) -> Vec<u64> {
+    report.list("/fleet/agents").iter().map(|agent| agent["ok"].as_u64().unwrap()).collect()
+}
+
+/// Returns the records of a run.
+fn records(directory: &Path) -> Vec<Value> {
+    let bytes = fs::read(directory.join("records.jsonl.zst")).unwrap_or_default();
+    let mut text = Vec::new();
+    let _ = std::io::copy(&mut zstd::stream::read::Decoder::new(bytes.as_slice()).unwrap(), &mut text);
+    let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
+}
+
+fn intervals(directory: &Path) -> usize {
+    records(directory).iter().filter(|record| record.get("interval").is_some()).count()
+}
+
+fn end_of(directory: &Path) -> Option<Value> {
+    records(directory).iter().find_map(|record| record.get("end").cloned())
+}
+
+#[test]
+fn agents_with_wrong_clocks_start_together_and_their_sum_is_what_the_server_counts() {
+    let _cores = all_cores();
+    let (server, url) = serve();
+    let place = TestDir::new();
+    let shifts = [5, -3, 0];
+    let Some(hosts) = Hosts::start(&place, &shifts) else { return };
+    let command = ["get", &url, "-R", "300", "-d", "3s", "--warmup", "1s", "--json", "--out", "out"];
+    let ended = place.run(words(&command, &hosts.flags_with_program()));
+    let report = Report::read(&ended);
+    ended.expect(0);
+    assert_eq!(report.text("/result/word"), "pass");
+    assert_eq!((report.number("/operations/ok"), report.number("/operations/offered")), (900, 900));
+    assert_eq!(ok_of_agents(&report), [300, 300, 300]);
+    // The warm-up of one second is part of the server's count.
+    assert_eq!(server.ledger().complete.count, 1200);
+    assert_eq!(server.ledger().complete.body_bytes, report.bytes("body_bytes"));
+    let spread = report.number("/fleet/start_spread_nanos");
+    assert!(spread < 5_000_000, "{spread}");
+    // The agents write their wall-clock times of the start, which are wrong by known amounts.
+    let starts: Vec<i64> = hosts
+        .hosts
+        .iter()
+        .zip(shifts)
+        .map(|(host, shift)| {
+            let run = host.run().expect("each host keeps its own run");
+            let begin = records(&run).remove(0);
+            begin["begin"]["started_unix_ms"].as_i64().unwrap() - 1000 * shift
+        })
+        .collect();
+    let (first, last) = (starts.iter().min().unwrap(), starts.iter().max().unwrap());
+    assert!(last - first <= 5, "{starts:?}");
+    // Each agent makes every third operation of the schedule, so the seconds are even.
+    let series = report.list("/series").iter().filter(|point| point["stage"] == "measured");
+    let ok: Vec<u64> = series.map(|point| point["ok"].as_u64().unwrap()).collect();
+    assert!(ok.len() == 3 && ok.iter().all(|ok| ok.abs_diff(300) <= 10), "{ok:?}");
+    // All of it can be read again, as one run and as three.
+    for directory in ["out", "out/agents/1-a", "out/agents/3-c"] {
+        let again = place.run(["report", directory, "--full"]);
+        again.expect(0);
+        let wanted = if directory == "out" { "Agents" } else { "agent " };
+        assert!(again.stdout.contains(wanted), "{}", again.stdout);
+    }
+}
+
+#[test]
+fn a_lost_agent_makes_the_run_partial_unless_it_is_tolerated() {
+    let _cores = all_cores();
+    let (_server, url) = serve();
+    for tolerated in [false, true] {
+        let place = TestDir::new();
+        let Some(hosts) = Hosts::start(&place, &[0, 0]) else { return };
+        let mut command = vec!["get", &url, "-R", "200", "-d", "5s", "--json", "--out", "out"];
+        if tolerated {
+            command.extend(["--tolerate-lost", "1"]);
+        }
+        let running = place.start(words(&command, &hosts.flags_with_program()));
+        let lost = place.path("out/agents/2-b");
+        wait_for("second interval", || (intervals(&lost) >= 2).then_some(()));
+        signal(hosts.hosts[1].agent().expect("the agent runs"), "KILL");
+        let ended = running.end();
+        let report = Report::read(&ended);
+        ended.expect(0);
+        let agents = report.list("/fleet/agents");
+        assert_eq!((&agents[0]["lost"], agents[1]["lost"].is_string()), (&Value::Null, true), "{agents:?}");
+        let kept = agents[1]["ok"].as_u64().unwrap();
+        assert!((200..=400).contains(&kept), "the data of the lost agent is kept: {kept}");
+        if tolerated {
+            assert_eq!(report.text("/result/word"), "pass");
+            assert_eq!(report.number("/operations/ok"), 500);
+            assert_eq!(report.at("/operations/window_seconds").as_f64(), Some(5.0));
+        } else {
+            assert_eq!(report.text("/result/word"), "partial");
+            let reason = report.text("/result/reasons/0/text");
+            assert!(reason.starts_with("lost 1 of 2 agents after the start (b)"), "{reason}");
+            // Only the seconds count in which both agents measured.
+            let seconds = report.at("/operations/window_seconds").as_f64().unwrap();
+            assert!((2.0..4.0).contains(&seconds), "{seconds}");
+            let rate = report.at("/operations/ok_per_second").as_f64().unwrap();
+            assert!((rate - 200.0).abs() < 10.0, "{rate}");
+        }
+        assert_eq!(end_of(&hosts.hosts[0].run().unwrap()).unwrap()["reason"]["kind"], "completed");
+    }
+}
+
+#[test]
+fn an_agent_that_is_lost_before_the_start_aborts_the_run_and_is_named() {
+    let _cores = shared_cores();
+    // The preparation waits for the size of the object, which this server never sends.
+    let url = respond(|_| std::thread::sleep(PATIENCE));
+    let place = TestDir::new();
+    let Some(hosts) = Hosts::start(&place, &[0, 0]) else { return };
+    let command = ["get", &url, "--range", "1KiB", "-d", "2s", "--out", "out"];
+    let running = place.start(words(&command, &hosts.flags_with_program()));
+    let agents = wait_for("agents", || hosts.hosts.iter().map(Host::agent).collect::<Option<Vec<u32>>>());
+    signal(agents[1], "KILL");
+    let ended = running.end();
+    ended.expect(4);
+    assert!(ended.stderr.contains("no run was made: b was lost before the start"), "{}", ended.stderr);
+    assert!(!place.path("out").exists(), "a run was saved");
+    wait_for("end of the other agent", || hosts.hosts[0].agent().is_none().then_some(()));
+    assert!(hosts.hosts.iter().all(|host| host.run().is_none()), "an agent made load");
+}
+
+#[test]
+fn a_mistake_that_only_an_agent_can_find_is_reported_with_its_name() {
+    let _cores = shared_cores();
+    let (_server, url) = serve();
+    let place = TestDir::new();
+    let Some(hosts) = Hosts::start(&place, &[0, 0]) else { return };
+    for (more, message) in
+        [(["-u", "@/no/such/file"], "no/such/file"), (["-n", "1"], "1 operations cannot be divided among 2 machines")]
+    {
+        let ended = place.run(words(&["get", &url, "--out", "out", more[0], more[1]], &hosts.flags_with_program()));
+        ended.expect(4);
+        let named = ended.stderr.contains("a was lost before the start") || ended.stderr.contains("b was lost before");
+        assert!(named && ended.stderr.contains(message), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn another_build_is_refused() {
+    let _cores = shared_cores();
+    let (server, url) = serve();
+    let place = TestDir::new();
+    let Some(hosts) = Hosts::start(&place, &[0]) else { return };
+    let mut other = fs::read(env!("CARGO_BIN_EXE_plimsoll")).unwrap();
+    other.push(0);
+    let path = place.write("other", other);
+    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut flags = hosts.flags();
+    flags.extend(["--agent-program".to_owned(), path.display().to_string()]);
+    let ended = place.run(words(&["get", &url, "-d", "1s", "--out", "out"], &flags));
+    ended.expect(4);
+    assert!(
+        ended.stderr.contains("a was lost before the start: it is another build of the program"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(server.ledger().connections_accepted, 0);
+}
+
+#[test]
+fn the_program_is_copied_once_and_again_if_the_copy_is_damaged() {
+    let _cores = shared_cores();
+    let (_server, url) = serve();
+    let place = TestDir::new();
+    let Some(hosts) = Hosts::start(&place, &[0]) else { return };
+    let run = |out: &str| {
+        let ended =
+            place.run(words(&["get", &url, "-R", "50", "-d", "1s", "--print", "none", "--out", out], &hosts.flags()));
+        ended.expect(0);
+        ended.stderr.contains("copying plimsoll")
+    };
+    assert!(run("first"), "the program was not copied");
+    assert!(!run("second"), "the program was copied again");
+    let copy = hosts.hosts[0].copied_program().expect("the program was copied");
+    let original = fs::read(env!("CARGO_BIN_EXE_plimsoll")).unwrap();
+    assert!(fs::read(&copy).unwrap() == original, "the copy differs");
+    fs::OpenOptions::new().write(true).open(&copy).unwrap().set_len(1000).unwrap();
+    assert!(run("third"), "a damaged copy was used");
+    assert!(fs::read(&copy).unwrap() == original, "the copy differs");
+}
+
+#[test]
+fn an_interrupt_ends_the_load_of_all_agents_and_their_results_are_kept() {
+    let _cores = shared_cores();
+    let (server, url) = serve();
+    let place = TestDir::new();
+    let Some(hosts) = Hosts::start(&place, &[0, 0]) else { return };
+    let running = place
+        .start(words(&["get", &url, "-c", "2", "-d", "60s", "--json", "--out", "out"], &hosts.flags_with_program()));
+    wait_for("interval", || (intervals(&place.path("out/agents/2-b")) >= 1).then_some(()));
+    running.signal("INT");
+    let ended = running.end();
+    ended.expect(130);
+    let report = Report::read(&ended);
+    assert_eq!(report.text("/result/word"), "partial");
+    assert_eq!(report.text("/end/reason"), "interrupted");
+    assert_eq!(report.number("/operations/ok"), server.ledger().complete.count);
+    for host in &hosts.hosts {
+        assert_eq!(end_of(&host.run().unwrap()).unwrap()["reason"]["kind"], "interrupted");
+    }
+}
+
+#[test]
+fn agents_stop_when_their_coordinator_is_killed() {
+    let _cores = shared_cores();
+    let (_server, url) = serve();
+    let place = TestDir::new();
+    let Some(hosts) = Hosts::start(&place, &[0, 0]) else { return };
+    let running =
+        place.start(words(&["get", &url, "-c", "2", "-d", "300s", "--out", "out"], &hosts.flags_with_program()));
+    wait_for("interval", || (intervals(&place.path("out/agents/1-a")) >= 1).then_some(()));
+    running.signal("KILL");
+    let _ = running.end();
+    for host in &hosts.hosts {
+        wait_for("end of the agent", || host.agent().is_none().then_some(()));
+        let end = end_of(&host.run().expect("the run is kept")).expect("the run was ended");
+        assert_eq!(end["reason"]["kind"], "interrupted");
+    }
+}
+
+#[test]
+fn paired_agents_load_only_their_own_server() {
+    let _cores = shared_cores();
+    let servers = [serve(), serve()];
+    let place = TestDir::new();
+    let Some(hosts) = Hosts::start(&place, &[0, 0]) else { return };
+    let command = ["get", &servers[0].1, &servers[1].1, "--pair", "-n", "301", "-c", "4", "--json", "--out", "out"];
+    let ended = place.run(words(&command, &hosts.flags_with_program()));
+    let report = Report::read(&ended);
+    ended.expect(0);
+    let counted: Vec<u64> = servers.iter().map(|(server, _)| server.ledger().complete.count).collect();
+    assert_eq!(counted, [151, 150]);
+    assert_eq!(ok_of_agents(&report), counted);
+    assert_eq!(report.number("/operations/ok"), 301);
+}
+
+#[test]
+fn each_object_is_written_once_by_one_of_the_agents() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let (server, url) = crate::dialects::serve(&place, &["--as", "renterd", "--bucket", "photos"]);
+    let Some(hosts) = Hosts::start(&place, &[0, 0, 0]) else { return };
+    let target = format!("{}/photos/set", url.trim_end_matches('/'));
+    // The secret is a reference, which each host reads itself.
+    let secret = format!("@{}", place.write("secret", ":plimsoll").display());
+    let dataset = ["--as", "renterd", "--count", "50", "--size", "1KiB", "-u", &secret];
+    // Other tests may delay the start of a thread.
+    let command = ["put", &target, "-c", "6", "--start-spread", "1s", "--json", "--out", "out"];
+    let ended = place.run(words(&[&command[..], &dataset].concat(), &hosts.flags_with_program()));
+    let report = Report::read(&ended);
+    ended.expect(0);
+    assert_eq!(ok_of_agents(&report), [17, 17, 16]);
+    assert_eq!((report.text("/result/word"), report.number("/operations/ok")), ("pass", 50));
+    let read = ["get", &target, "--order", "once", "--verify", "--json"];
+    let read = Report::read(place.run([&read[..], &dataset].concat()).expect(0));
+    assert_eq!(read.number("/operations/ok"), 50, "an object is missing");
+    drop(server);
+}
+
+#[test]
+fn mistakes_are_reported_before_any_host_is_reached() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    for (words, message) in [
+        (&["get", "http://h/", "--hosts", "a,,b"][..], "a host name is empty"),
+        (&["get", "http://h/", "--hosts=-oProxyCommand=x"], "is no host name"),
+        (
+            &["get", "http://h/", "-u", "me:CANARY", "--hosts", "a"],
+            "contains a secret, which is not sent to other hosts",
+        ),
+        (&["get", "http://h/", "--repeat", "2", "--hosts", "a"], "--hosts does not support --repeat yet"),
+        (&["get", "http://h/", "--pair", "--hosts", "a,b"], "--pair needs one URL per host"),
+        (&["get", "http://h/", "--pair"], "--hosts"),
+        (&["get", "--url-file", "-", "--hosts", "a"], "it must be a file on each host"),
+        (&["get", "http://h/", "--tolerate-lost", "1", "--hosts", "a"], "at least one host must remain"),
+        (&["get", "http://h/", "--ssh", "", "--hosts", "a"], "the command is empty"),
+        (&["get", "http://h/", "--agent-program", "a;b", "--hosts", "a"], "use an absolute path"),
+        (&["line", "http://h/", "--hosts", "a"], "--hosts works with get, put and mix"),
+        (
+            &["prepare", "http://h/", "--count", "1", "--size", "1KiB", "--hosts", "a"],
+            "--hosts works with get, put and mix",
+        ),
+    ] {
+        let ended = place.run(words);
+        ended.expect(2);
+        assert!(ended.stderr.contains(message) && !ended.stderr.contains("CANARY"), "{words:?}: {}", ended.stderr);
+    }
+    let unreachable = place.run(["get", "http://h/", "--hosts", "a", "--ssh", "/no/such/ssh"]);
+    unreachable.expect(4);
+    assert!(
+        unreachable.stderr.contains("cannot start an agent on a: cannot start /no/such/ssh"),
+        "{}",
+        unreachable.stderr
+    );
+}
+
+#[test]
+#[ignore = "takes 40 s; the rule itself is tested in simulated time"]
+fn an_agent_that_hears_nothing_for_30_s_stops() {
+    let _cores = shared_cores();
+    let (_server, url) = serve();
+    let place = TestDir::new();
+    let Some(hosts) = Hosts::start(&place, &[0]) else { return };
+    let running =
+        place.start(words(&["get", &url, "-R", "20", "-d", "300s", "--out", "out"], &hosts.flags_with_program()));
+    wait_for("interval", || (intervals(&place.path("out/agents/1-a")) >= 1).then_some(()));
+    let stopped = std::time::Instant::now();
+    running.signal("STOP");
+    wait_for("end of the agent", || hosts.hosts[0].agent().is_none().then_some(()));
+    let took = stopped.elapsed();
+    running.signal("KILL");
+    assert!(took > Duration::from_secs(24) && took < Duration::from_secs(45), "{took:?}");
+    assert_eq!(end_of(&hosts.hosts[0].run().unwrap()).unwrap()["reason"]["kind"], "interrupted");
+}

@@ -1,0 +1,94 @@
+//! The agents of a run of several hosts, in a [`JsonReport`](super::JsonReport).
+
+use super::result::LimitName;
+use crate::escape::escape;
+use measure::LimitedBy;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use store::SavedRun;
+
+/// The agents of a run of several hosts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Fleet {
+    /// Name of the run.
+    pub run: String,
+    /// Time between the first and the last start.
+    pub start_spread_nanos: u64,
+    /// Largest accepted time between two starts.
+    pub start_spread_limit_nanos: u64,
+    /// Time in which all agents that count were measured.
+    pub together_nanos: u64,
+    /// The agents, in order of their numbers.
+    pub agents: Vec<FleetAgent>,
+}
+
+/// One agent. The counts cover the whole measured window of the agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FleetAgent {
+    /// The host, as the user named it.
+    pub name: String,
+    /// Name of the host, as it names itself.
+    pub host: String,
+    /// The first target of the agent.
+    pub target: String,
+    /// Time from the planned to the actual start; negative if the start was early.
+    pub late_nanos: i64,
+    /// Largest error of this time.
+    pub uncertainty_nanos: u64,
+    /// Length of the measured window.
+    pub measured_nanos: u64,
+    /// Operations that succeeded.
+    pub ok: u64,
+    /// Operations that failed.
+    pub failed: u64,
+    /// Operations that were dropped without being started.
+    pub dropped: u64,
+    /// Received body bytes of the whole run.
+    pub body_bytes: u64,
+    /// Sent body bytes of the whole run.
+    pub sent_body_bytes: u64,
+    /// Median response time of successful operations.
+    pub response_p50_nanos: Option<u64>,
+    /// p99 response time of successful operations.
+    pub response_p99_nanos: Option<u64>,
+    /// Resource or setting that limited the agent.
+    #[serde(with = "LimitName")]
+    pub limited_by: LimitedBy,
+    /// How the agent was lost; null if it was not.
+    pub lost: Option<String>,
+}
+
+impl Fleet {
+    pub(super) fn of(run: &SavedRun) -> Option<Self> {
+        let fleet = run.end.as_ref()?.fleet.as_deref()?;
+        Some(Self {
+            run: escape(&fleet.run),
+            start_spread_nanos: fleet.spread_nanos,
+            start_spread_limit_nanos: fleet.spread_limit_nanos,
+            together_nanos: fleet.together_nanos,
+            agents: fleet.agents.iter().map(FleetAgent::of).collect(),
+        })
+    }
+}
+
+impl FleetAgent {
+    fn of(agent: &store::FleetAgent) -> Self {
+        Self {
+            name: escape(&agent.name),
+            host: escape(&agent.host),
+            target: escape(&agent.target),
+            late_nanos: agent.late_nanos,
+            uncertainty_nanos: agent.uncertainty_nanos,
+            measured_nanos: agent.measured_nanos,
+            ok: agent.ok,
+            failed: agent.failed,
+            dropped: agent.dropped,
+            body_bytes: agent.body_bytes,
+            sent_body_bytes: agent.sent_body_bytes,
+            response_p50_nanos: agent.response_p50_nanos,
+            response_p99_nanos: agent.response_p99_nanos,
+            limited_by: agent.limited_by,
+            lost: agent.lost.as_deref().map(escape),
+        }
+    }
+}

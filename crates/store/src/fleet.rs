@@ -1,0 +1,73 @@
+//! A run that several hosts make together: the part of each agent, and the agents of the whole run.
+
+use measure::LimitedBy;
+use measure::values::bounded;
+use serde::{Deserialize, Serialize};
+
+/// Maximum number of agents.
+pub const AGENTS_MAX: usize = 256;
+
+/// The part of an agent in a run of several hosts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FleetPart {
+    /// Name of the run of all agents.
+    pub run: String,
+    /// Number of the agent, from 0.
+    pub index: u32,
+    /// Number of agents.
+    pub of: u32,
+    /// Description of the load of all agents together, in one line of plain text.
+    pub load: String,
+}
+
+/// The agents of a run of several hosts, and how well they started together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fleet {
+    /// Name of the run.
+    pub run: String,
+    /// Time between the first and the last start, in the time of the coordinator, in nanoseconds.
+    pub spread_nanos: u64,
+    /// Largest accepted time between two starts in nanoseconds.
+    pub spread_limit_nanos: u64,
+    /// Time in which all agents that count were measured, in nanoseconds.
+    pub together_nanos: u64,
+    /// The agents, in order of their numbers.
+    #[serde(deserialize_with = "bounded::list::<_, _, AGENTS_MAX>")]
+    pub agents: Vec<FleetAgent>,
+}
+
+/// One agent of a run of several hosts. The counts cover the whole measured window of the agent. All texts come from the
+/// agent, except `name`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FleetAgent {
+    /// The host, as the user named it.
+    pub name: String,
+    /// Name of the host, as it names itself.
+    pub host: String,
+    /// The first target of the agent, without secrets.
+    pub target: String,
+    /// Time from the planned to the actual start in nanoseconds, in the time of the coordinator.
+    pub late_nanos: i64,
+    /// Largest error of `late_nanos`.
+    pub uncertainty_nanos: u64,
+    /// Length of the measured window in nanoseconds.
+    pub measured_nanos: u64,
+    /// Number of measured operations that succeeded.
+    pub ok: u64,
+    /// Number of measured operations that failed.
+    pub failed: u64,
+    /// Number of measured operations that were dropped without being started.
+    pub dropped: u64,
+    /// Number of received body bytes, of the whole run.
+    pub body_bytes: u64,
+    /// Number of sent body bytes, of the whole run.
+    pub sent_body_bytes: u64,
+    /// Median response time of successful operations in nanoseconds.
+    pub response_p50_nanos: Option<u64>,
+    /// p99 response time of successful operations in nanoseconds.
+    pub response_p99_nanos: Option<u64>,
+    /// What limited the agent.
+    pub limited_by: LimitedBy,
+    /// How the agent was lost. `None` if it was not.
+    pub lost: Option<String>,
+}
