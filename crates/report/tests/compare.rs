@@ -364,8 +364,7 @@ fn stalled(name: &str, seed: u64) -> ComparedRun {
     for slot in 0..4 {
         let mut now = slot * MS;
         while now < 3 * SECOND {
-            let added = if ops.len() % 20 == 0 { 90 * MS } else { 0 };
-            let length = 20 * MS + random.bits() % MS + added;
+            let length = if ops.len() % 20 == 0 { 110 * MS } else { 20 * MS + random.bits() % MS };
             ops.push(Op::ok(now, now + length, 10_240));
             now += length + 1000;
         }
