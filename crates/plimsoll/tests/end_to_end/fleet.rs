@@ -41,49 +41,51 @@ fn end_of(directory: &Path) -> Option<Value> {
     records(directory).iter().find_map(|record| record.get("end").cloned())
 }
 
+/// Number of tries of the test of starts. Other processes may delay a thread of an agent by more than the limit.
+const TRIES: usize = 5;
+
 #[test]
 fn agents_with_wrong_clocks_start_together_and_their_sum_is_what_the_server_counts() {
     let _cores = all_cores();
-    let (server, url) = serve();
-    let place = TestDir::new();
     let shifts = [5, -3, 0];
-    let Some(hosts) = Hosts::start(&place, &shifts) else { return };
-    let command = ["get", &url, "-R", "300", "-d", "3s", "--warmup", "1s", "--json", "--out", "out"];
-    let ended = place.run(words(&command, &hosts.flags_with_program()));
-    let report = Report::read(&ended);
-    ended.expect(0);
-    assert_eq!(report.text("/result/word"), "pass");
-    assert_eq!((report.number("/operations/ok"), report.number("/operations/offered")), (900, 900));
-    assert_eq!(ok_of_agents(&report), [300, 300, 300]);
-    // The warm-up of one second is part of the server's count.
-    assert_eq!(server.ledger().complete.count, 1200);
-    assert_eq!(server.ledger().complete.body_bytes, report.bytes("body_bytes"));
-    let spread = report.number("/fleet/start_spread_nanos");
-    assert!(spread < 5_000_000, "{spread}");
-    // The agents write their wall-clock times of the start, which are wrong by known amounts.
-    let starts: Vec<i64> = hosts
-        .hosts
-        .iter()
-        .zip(shifts)
-        .map(|(host, shift)| {
-            let run = host.run().expect("each host keeps its own run");
-            let begin = records(&run).remove(0);
+    for _ in 0..TRIES {
+        let (server, url) = serve();
+        let place = TestDir::new();
+        let Some(hosts) = Hosts::start(&place, &shifts) else { return };
+        let command = ["get", &url, "-R", "300", "-d", "3s", "--warmup", "1s", "--json", "--out", "out"];
+        let ended = place.run(words(&command, &hosts.flags_with_program()));
+        let report = Report::read(&ended);
+        ended.expect_no_panic();
+        assert_eq!(report.violations(), 0);
+        let dropped = report.number("/operations/dropped");
+        assert_eq!((report.number("/operations/ok") + dropped, report.number("/operations/offered")), (900, 900));
+        assert_eq!(ok_of_agents(&report).iter().sum::<u64>() + dropped, 900);
+        // The warm-up of one second is part of the server's count.
+        let attempts = 300 + report.number("/operations/attempts");
+        assert_eq!((server.ledger().complete.count, server.ledger().complete.body_bytes), (attempts, attempts * 1024));
+        assert_eq!(report.bytes("body_bytes"), attempts * 1024);
+        // All of it can be read again, as one run and as three.
+        for (directory, heading) in [("out", "Agents"), ("out/agents/1-a", "Agent\n"), ("out/agents/3-c", "Agent\n")] {
+            let again = place.run(["report", directory, "--full"]);
+            assert!(again.expect_no_panic().stdout.contains(heading), "{}", again.stdout);
+        }
+        if report.number("/fleet/start_spread_nanos") > 5_000_000 {
+            assert_eq!(report.text("/result/word"), "partial", "{}", report.at("/result"));
+            continue;
+        }
+        assert_eq!((report.text("/result/word"), ended.code), ("pass", Some(0)), "{}", report.at("/result"));
+        assert_eq!(ok_of_agents(&report), [300, 300, 300]);
+        // The agents write their wall-clock times of the start, which are wrong by known amounts.
+        let start_of = |(host, shift): (&Host, i64)| {
+            let begin = records(&host.run().expect("each host keeps its own run")).remove(0);
             begin["begin"]["started_unix_ms"].as_i64().unwrap() - 1000 * shift
-        })
-        .collect();
-    let (first, last) = (starts.iter().min().unwrap(), starts.iter().max().unwrap());
-    assert!(last - first <= 5, "{starts:?}");
-    // Each agent makes every third operation of the schedule, so the seconds are even.
-    let series = report.list("/series").iter().filter(|point| point["stage"] == "measured");
-    let ok: Vec<u64> = series.map(|point| point["ok"].as_u64().unwrap()).collect();
-    assert!(ok.len() == 3 && ok.iter().all(|ok| ok.abs_diff(300) <= 10), "{ok:?}");
-    // All of it can be read again, as one run and as three.
-    for directory in ["out", "out/agents/1-a", "out/agents/3-c"] {
-        let again = place.run(["report", directory, "--full"]);
-        again.expect(0);
-        let wanted = if directory == "out" { "Agents" } else { "agent " };
-        assert!(again.stdout.contains(wanted), "{}", again.stdout);
+        };
+        let starts: Vec<i64> = hosts.hosts.iter().zip(shifts).map(start_of).collect();
+        let (first, last) = (starts.iter().min().unwrap(), starts.iter().max().unwrap());
+        assert!(last - first <= 5, "{starts:?}");
+        return;
     }
+    panic!("the starts were too far apart in every try");
 }
 
 #[test]
@@ -93,7 +95,7 @@ fn a_lost_agent_makes_the_run_partial_unless_it_is_tolerated() {
     for tolerated in [false, true] {
         let place = TestDir::new();
         let Some(hosts) = Hosts::start(&place, &[0, 0]) else { return };
-        let mut command = vec!["get", &url, "-R", "200", "-d", "5s", "--json", "--out", "out"];
+        let mut command = vec!["get", &url, "-c", "2", "-d", "5s", "--start-spread", "1m", "--json", "--out", "out"];
         if tolerated {
             command.extend(["--tolerate-lost", "1"]);
         }
@@ -106,21 +108,23 @@ fn a_lost_agent_makes_the_run_partial_unless_it_is_tolerated() {
         ended.expect(0);
         let agents = report.list("/fleet/agents");
         assert_eq!((&agents[0]["lost"], agents[1]["lost"].is_string()), (&Value::Null, true), "{agents:?}");
-        let kept = agents[1]["ok"].as_u64().unwrap();
-        assert!((200..=400).contains(&kept), "the data of the lost agent is kept: {kept}");
+        let (of_a, of_b) = (agents[0]["ok"].as_u64().unwrap(), agents[1]["ok"].as_u64().unwrap());
+        let kept = agents[1]["measured_nanos"].as_u64().unwrap();
+        assert!(
+            of_b > 0 && (2_000_000_000..5_000_000_000).contains(&kept),
+            "the data of the lost agent is kept: {kept}"
+        );
+        let ok = report.number("/operations/ok");
+        let seconds = report.at("/operations/window_seconds").as_f64().unwrap();
         if tolerated {
-            assert_eq!(report.text("/result/word"), "pass");
-            assert_eq!(report.number("/operations/ok"), 500);
-            assert_eq!(report.at("/operations/window_seconds").as_f64(), Some(5.0));
+            assert_eq!((report.text("/result/word"), ok, seconds), ("pass", of_a, 5.0));
         } else {
             assert_eq!(report.text("/result/word"), "partial");
             let reason = report.text("/result/reasons/0/text");
             assert!(reason.starts_with("lost 1 of 2 agents after the start (b)"), "{reason}");
             // Only the seconds count in which both agents measured.
-            let seconds = report.at("/operations/window_seconds").as_f64().unwrap();
-            assert!((2.0..4.0).contains(&seconds), "{seconds}");
-            let rate = report.at("/operations/ok_per_second").as_f64().unwrap();
-            assert!((rate - 200.0).abs() < 10.0, "{rate}");
+            assert_eq!(seconds, (kept / 1_000_000_000) as f64);
+            assert!(ok > of_b && ok < of_a + of_b, "{ok} of {of_a} + {of_b}");
         }
         assert_eq!(end_of(&hosts.hosts[0].run().unwrap()).unwrap()["reason"]["kind"], "completed");
     }
@@ -191,7 +195,7 @@ fn the_program_is_copied_once_and_again_if_the_copy_is_damaged() {
     let Some(hosts) = Hosts::start(&place, &[0]) else { return };
     let run = |out: &str| {
         let ended =
-            place.run(words(&["get", &url, "-R", "50", "-d", "1s", "--print", "none", "--out", out], &hosts.flags()));
+            place.run(words(&["get", &url, "-c", "1", "-n", "20", "--print", "none", "--out", out], &hosts.flags()));
         ended.expect(0);
         ended.stderr.contains("copying plimsoll")
     };
@@ -271,12 +275,13 @@ fn each_object_is_written_once_by_one_of_the_agents() {
     let secret = format!("@{}", place.write("secret", ":plimsoll").display());
     let dataset = ["--as", "renterd", "--count", "50", "--size", "1KiB", "-u", &secret];
     // Other tests may delay the start of a thread.
-    let command = ["put", &target, "-c", "6", "--start-spread", "1s", "--json", "--out", "out"];
+    let command = ["put", &target, "-c", "6", "--start-spread", "1m", "--json", "--out", "out"];
     let ended = place.run(words(&[&command[..], &dataset].concat(), &hosts.flags_with_program()));
     let report = Report::read(&ended);
     ended.expect(0);
     assert_eq!(ok_of_agents(&report), [17, 17, 16]);
-    assert_eq!((report.text("/result/word"), report.number("/operations/ok")), ("pass", 50));
+    let result = report.at("/result");
+    assert_eq!((report.text("/result/word"), report.number("/operations/ok")), ("pass", 50), "{result}");
     let read = ["get", &target, "--order", "once", "--verify", "--json"];
     let read = Report::read(place.run([&read[..], &dataset].concat()).expect(0));
     assert_eq!(read.number("/operations/ok"), 50, "an object is missing");
