@@ -72,6 +72,22 @@ pub fn ttfb_of_all(stats: &KindStats, dropped: u64, q: f64) -> Percentile {
     judged(&stats.ttfb, &Distribution::default(), sum([stats.failed, dropped, stats.unfinished]), q)
 }
 
+/// Returns quantile `q` of a time over all operations, including failed ones, like [`of_all`] and [`ttfb_of_all`]. The result
+/// is a range if client stalls made a large difference.
+#[must_use]
+pub fn range_of_all(stats: &KindStats, time: Timed, dropped: u64, q: f64) -> Percentile {
+    let of = if time == Timed::Ttfb { ttfb_of_all } else { of_all };
+    let shown = of(stats, dropped, q);
+    let (successes, _) = stats.timed(time);
+    let others = sum([stats.failed, dropped, stats.unfinished]);
+    // Failed operations are slower than all successes, so this is the same quantile among the successes.
+    let among = q * (successes.count().saturating_add(others)) as f64 / successes.count().max(1) as f64;
+    match (shown, stats.quantile_range(time, among.min(1.0))) {
+        (Percentile::Value(high), Some(range)) if range.is_wide() => Percentile::Between(range.low.min(high), high),
+        (shown, _) => shown,
+    }
+}
+
 fn judged(values: &Distribution, waits: &Distribution, failed: u64, q: f64) -> Percentile {
     let needed = samples_needed(q);
     let all = sum([values.count(), waits.count(), failed]);

@@ -9,7 +9,7 @@ use measure::statistics::difference::{Improves, Scale};
 use measure::statistics::shares::Share;
 use measure::statistics::{Estimate, batch_means, bootstrap};
 use measure::summary::Window;
-use measure::{KindStats, Summary};
+use measure::{Summary, Timed};
 use store::SavedRun;
 
 enumerated! {
@@ -102,8 +102,8 @@ impl ComparisonMetric {
         let single = |value: Option<f64>| value.map(|value| (value, value));
         match self.source() {
             Source::Success => single(run.summary().success()),
-            Source::Ttfb(q) => beyond_failures(run, q, percentile::ttfb_of_all),
-            Source::Response(q) => beyond_failures(run, q, percentile::of_all),
+            Source::Ttfb(q) => beyond_failures(run, Timed::Ttfb, q),
+            Source::Response(q) => beyond_failures(run, Timed::Response, q),
             // The CPU time of a failed operation does not show the CPU time of a successful operation.
             Source::Ratio { .. } if self == Self::CpuPerOp && nothing_succeeded(run) => None,
             Source::Ratio { run: of, .. } => single(of(run.summary())),
@@ -207,15 +207,15 @@ impl ComparisonMetric {
     }
 }
 
-/// Returns the range of a percentile over all operations, including failed ones. If nothing succeeded in a run, every percentile
-/// falls on a failure, even if the run has few operations.
-fn beyond_failures(run: &SavedRun, q: f64, of: fn(&KindStats, u64, f64) -> Percentile) -> Option<(f64, f64)> {
+/// Returns the range of a percentile over all operations, including failed ones. If nothing succeeded in a run, every
+/// percentile falls on a failure, even if the run has few operations.
+fn beyond_failures(run: &SavedRun, time: Timed, q: f64) -> Option<(f64, f64)> {
     let tally = &run.summary().stats.measured;
     let Share { ok, of: judged } = counts(run);
     if ok == 0.0 && judged > 0.0 {
         return Some((f64::INFINITY, f64::INFINITY));
     }
-    match of(&run.summary().all, tally.dropped, q) {
+    match percentile::range_of_all(&run.summary().all, time, tally.dropped, q) {
         Percentile::Value(nanos) => Some((nanos as f64, nanos as f64)),
         Percentile::Between(low, high) => Some((low as f64, high as f64)),
         Percentile::Failed | Percentile::LongerThan(_) => Some((f64::INFINITY, f64::INFINITY)),

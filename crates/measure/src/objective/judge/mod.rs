@@ -131,13 +131,13 @@ impl Objective {
             && missed_by_client > 0;
         let client_sets_speed =
             || matches!(self.metric, Metric::Speed(_)) && !model.is_open() && limited_by(summary, model).is_client();
+        let needed = bounded.needed;
+        let stops_prevent_operations = || all.all < needed && summary.could_have_ended(all.all) >= needed as f64;
         if bounded.is_missed(undisturbed) && !client_sets_speed() {
             ObjectiveOutcome::Missed
         } else if bounded.is_met(all) && !too_many {
             ObjectiveOutcome::Met
-        } else if too_many || bounded.is_missed(all) || bounded.is_met(undisturbed) {
-            ObjectiveOutcome::ClientLimited
-        } else if all.all < bounded.needed && summary.could_have_ended(all.all) >= bounded.needed as f64 {
+        } else if too_many || bounded.is_missed(all) || bounded.is_met(undisturbed) || stops_prevent_operations() {
             ObjectiveOutcome::ClientLimited
         } else {
             ObjectiveOutcome::NotEnoughData
