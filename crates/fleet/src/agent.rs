@@ -34,7 +34,7 @@ pub enum Action {
     Stop(StopReason),
 }
 
-/// Why an agent ends.
+/// Reason why an agent ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopReason {
     /// The run is over.
@@ -98,7 +98,7 @@ impl Agent {
         self.state == State::Ended
     }
 
-    /// When [`Self::on_time`] must be called next, at the latest.
+    /// Returns the latest time for the next call of [`Self::on_time`].
     #[must_use]
     pub fn deadline(&self) -> Option<AgentTime> {
         (self.state != State::Ended).then(|| self.heard.after(LEASE))

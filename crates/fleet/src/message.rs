@@ -123,9 +123,9 @@ pub enum FromAgent {
     Clock {
         /// Number of the probe.
         number: u32,
-        /// When the probe arrived.
+        /// Arrival of the probe.
         received: AgentTime,
-        /// When this reply left.
+        /// Departure of this reply.
         replied: AgentTime,
     },
     /// The load has started.
@@ -142,7 +142,7 @@ pub enum FromAgent {
     },
     /// The run has ended.
     Done {
-        /// How many records the agent sent.
+        /// Number of records that the agent sent.
         records: u64,
     },
     /// The agent cannot go on.
@@ -152,7 +152,7 @@ pub enum FromAgent {
     },
 }
 
-/// Why an agent does not take part.
+/// Reason why an agent does not take part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {

@@ -66,8 +66,8 @@ pub struct FleetAgent {
     pub response_p50_nanos: Option<u64>,
     /// p99 response time of successful operations in nanoseconds.
     pub response_p99_nanos: Option<u64>,
-    /// What limited the agent.
+    /// Resource or setting that limited the agent.
     pub limited_by: LimitedBy,
-    /// How the agent was lost. `None` if it was not.
+    /// Reason for the loss of the agent; `None` without a loss.
     pub lost: Option<String>,
 }

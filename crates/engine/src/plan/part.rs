@@ -21,7 +21,7 @@ pub struct Part {
 pub struct SplitError {
     /// The whole amount.
     pub amount: u64,
-    /// What is divided.
+    /// Name of the amount, in the plural.
     pub what: &'static str,
     /// Number of machines.
     pub machines: u32,

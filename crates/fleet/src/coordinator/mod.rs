@@ -112,7 +112,7 @@ impl Coordinator {
         self.start
     }
 
-    /// When [`Self::on_time`] must be called next, at the latest.
+    /// Returns the latest time for the next call of [`Self::on_time`].
     #[must_use]
     pub fn deadline(&self) -> Option<CoordinatorTime> {
         if self.over {
@@ -175,7 +175,7 @@ impl Coordinator {
         self.living().map(|index| Action::Send(index, ToAgent::Stop)).collect()
     }
 
-    /// When a member counts as silent. A member that owes no message never counts as silent.
+    /// Returns the time from which a member counts as silent. A member that owes no message never counts as silent.
     fn silent_at(&self, member: &Member) -> Option<CoordinatorTime> {
         let since = match member.state {
             State::Ready | State::Probed | State::Done { .. } => return None,

@@ -1,10 +1,10 @@
-//! How a run of a fleet ends.
+//! The end of a run of a fleet.
 
 use crate::clock::{AgentTime, CoordinatorTime};
 use crate::message::Refusal;
 use std::time::Duration;
 
-/// How the run ended.
+/// End of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The run did not begin on all agents. It has no result.
@@ -13,7 +13,7 @@ pub enum Outcome {
     Ended(Ended),
 }
 
-/// Why a run was aborted.
+/// Reason why a run was aborted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Abort {
     /// An agent was lost before it started.
@@ -32,7 +32,7 @@ pub enum Abort {
         "the starts could differ by {spread:.1?}, more than the limit of {max:?}; the least exact clock is that of {agent}"
     )]
     Spread {
-        /// How far apart the starts could be.
+        /// Largest possible difference of the starts.
         spread: Duration,
         /// The limit.
         max: Duration,
@@ -41,7 +41,7 @@ pub enum Abort {
     },
 }
 
-/// How an agent was lost.
+/// Reason for the loss of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Loss {
     /// It refused to take part.
@@ -91,7 +91,7 @@ pub struct AgentResult {
     pub uncertainty: Duration,
     /// The number of records that arrived.
     pub records: u64,
-    /// How the agent was lost, if it was.
+    /// Reason for the loss of the agent; `None` without a loss.
     pub loss: Option<Loss>,
 }
 

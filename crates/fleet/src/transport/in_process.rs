@@ -1,17 +1,11 @@
 //! Coordinator and agents in one process. Messages still travel as lines, so that the same limits apply.
 
 use super::mailbox::Mailbox;
-use super::{AgentTransport, CoordinatorTransport, Received, SendError};
+use super::{AgentTransport, CoordinatorTransport, QUEUE_MAX, Received, SEND_WAIT, SendError};
 use crate::lines::{self, LineError};
 use crate::message::{FromAgent, ToAgent};
 use serde::de::DeserializeOwned;
 use std::time::Duration;
-
-/// Maximum number of messages that wait for the coordinator per agent, or for an agent.
-const QUEUE_MAX: usize = 64;
-
-/// How long an agent waits for a coordinator that is behind.
-const SEND_WAIT: Duration = Duration::from_secs(10);
 
 type Line = Received<Vec<u8>>;
 

@@ -48,18 +48,6 @@ impl<T> Mailbox<T> {
         Ok(())
     }
 
-    /// Adds an item, and waits for space for as long as there is a reader.
-    pub fn post_patiently(&self, item: T) -> Result<(), SendError> {
-        let full = |queue: &mut Queue<T>| queue.items.len() >= self.limit && !queue.abandoned;
-        let mut queue = self.shared.1.wait_while(self.lock(), full).unwrap_or_else(PoisonError::into_inner);
-        if queue.abandoned {
-            return Err(SendError::Closed);
-        }
-        queue.items.push_back(item);
-        self.shared.1.notify_all();
-        Ok(())
-    }
-
     /// Adds the last item of a writer, even to a full queue. So the queue exceeds its limit by one item per writer.
     pub fn post_last(&self, item: T) {
         self.lock().items.push_back(item);
@@ -71,15 +59,6 @@ impl<T> Mailbox<T> {
         let empty = |queue: &mut Queue<T>| queue.items.is_empty();
         let waited = self.shared.1.wait_timeout_while(self.lock(), wait, empty);
         let (mut queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let item = queue.items.pop_front();
-        self.shared.1.notify_all();
-        item
-    }
-
-    /// Takes the oldest item, and waits until there is one.
-    pub fn take_patiently(&self) -> Option<T> {
-        let empty = |queue: &mut Queue<T>| queue.items.is_empty();
-        let mut queue = self.shared.1.wait_while(self.lock(), empty).unwrap_or_else(PoisonError::into_inner);
         let item = queue.items.pop_front();
         self.shared.1.notify_all();
         item

@@ -1,4 +1,4 @@
-//! How messages travel. Agents never listen: they are started by the coordinator, or dial out.
+//! The transport of messages. Agents never listen: they are started by the coordinator, or dial out.
 //!
 //! Both traits are blocking, with limits on the wait and on the queue. They say nothing about connections, so that the
 //! two ends of a pipe fit as well as subjects of a message bus.
@@ -14,6 +14,11 @@ use crate::lines::LineError;
 use crate::message::{FromAgent, ToAgent};
 use std::time::Duration;
 
+/// Maximum number of messages that wait for the coordinator per agent, or for an agent.
+const QUEUE_MAX: usize = 64;
+/// Maximum time for which an agent waits for a coordinator that is behind.
+const SEND_WAIT: Duration = Duration::from_secs(10);
+
 /// A message that arrived, or the reason why none did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received<M> {
@@ -23,7 +28,7 @@ pub enum Received<M> {
     Closed(String),
 }
 
-/// Why a message was not sent.
+/// Reason why a message was not sent.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     /// The other end is gone.

@@ -4,7 +4,7 @@
 //! If the coordinator falls behind, its readers stop reading, and the agents wait.
 
 use super::mailbox::Mailbox;
-use super::{AgentTransport, CoordinatorTransport, Received, SendError};
+use super::{AgentTransport, CoordinatorTransport, QUEUE_MAX, Received, SEND_WAIT, SendError};
 use crate::lines::{self, LineError};
 use crate::message::{FromAgent, ToAgent};
 use serde::de::DeserializeOwned;
@@ -13,11 +13,8 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// Maximum number of messages that wait for the coordinator per agent, or for an agent.
-const QUEUE_MAX: usize = 64;
-
-/// How long an agent waits for a coordinator that is behind.
-const SEND_WAIT: Duration = Duration::from_secs(10);
+/// A wait that ends only with its event. The threads that read and write the pipes have nothing else to do.
+const FOREVER: Duration = Duration::MAX;
 
 /// The two pipes of an agent, as seen by the coordinator.
 pub struct AgentPipes {
@@ -44,7 +41,7 @@ impl PipesToAgents {
         let connect = |(index, AgentPipes { output, input }): (usize, AgentPipes)| {
             let inbox = inbox.clone();
             thread::spawn(move || {
-                read_all(output, |message| inbox.post_patiently((index, message)), |end| inbox.post_last((index, end)));
+                read_all(output, |message| inbox.post((index, message), FOREVER), |end| inbox.post_last((index, end)));
             });
             write_all(input).0
         };
@@ -87,7 +84,7 @@ impl PipeToCoordinator {
         let inbox = Mailbox::new(QUEUE_MAX);
         let own = inbox.clone();
         thread::spawn(move || {
-            read_all(input, |message| own.post_patiently(message), |end| own.post_last(end));
+            read_all(input, |message| own.post(message, FOREVER), |end| own.post_last(end));
         });
         let (outbox, written) = write_all(output);
         Self { inbox, outbox, written }
@@ -140,7 +137,7 @@ fn write_all(mut pipe: impl Write + Send + 'static) -> (Outbox, Receiver<()>) {
     let (done, written) = sync_channel(1);
     let lines = outbox.clone();
     thread::spawn(move || {
-        while let Some(Received::Message(line)) = lines.take_patiently() {
+        while let Some(Received::Message(line)) = lines.take(FOREVER) {
             if pipe.write_all(&line).and_then(|()| pipe.flush()).is_err() {
                 break;
             }

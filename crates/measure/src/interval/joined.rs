@@ -97,23 +97,7 @@ impl Interval {
         let (other, later_evidence) = Joined::of(model, later);
         joined.append(&other);
         let peak = self.in_flight_peak.max(self.in_flight).max(later.in_flight_peak).max(later.in_flight);
-        let Self {
-            stage: _,
-            start: _,
-            end,
-            stats,
-            in_flight,
-            in_flight_peak: _,
-            unacknowledged,
-            client,
-            evidence: _,
-            joined: _,
-        } = later;
-        self.client = self.client.and_then(self.seconds(), *client, later.seconds());
-        self.end = *end;
-        self.stats.merge(stats);
-        self.in_flight = *in_flight;
-        self.unacknowledged = *unacknowledged;
+        self.append_counts(later);
         self.in_flight_peak = peak;
         self.evidence = evidence;
         self.evidence.merge(&later_evidence);

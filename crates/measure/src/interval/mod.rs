@@ -98,6 +98,12 @@ impl Interval {
 
     /// Appends the next slice of the same stage.
     fn append(&mut self, later: &Self) {
+        self.append_counts(later);
+        self.evidence.merge(&later.evidence);
+    }
+
+    /// Appends everything of the next slice of the same stage except its evidence and its facts about joined intervals.
+    fn append_counts(&mut self, later: &Self) {
         let Self {
             stage: _,
             start: _,
@@ -107,7 +113,7 @@ impl Interval {
             in_flight_peak,
             unacknowledged,
             client,
-            evidence,
+            evidence: _,
             joined: _,
         } = later;
         self.client = self.client.and_then(self.seconds(), *client, later.seconds());
@@ -116,6 +122,5 @@ impl Interval {
         self.in_flight = *in_flight;
         self.in_flight_peak = self.in_flight_peak.max(*in_flight_peak);
         self.unacknowledged = *unacknowledged;
-        self.evidence.merge(evidence);
     }
 }

@@ -35,6 +35,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
+use store::StoreErrorKind;
 
 /// Default of `--start-spread`.
 const SPREAD_MAX: Duration = Duration::from_millis(5);
@@ -159,9 +160,7 @@ fn directory(command: &mut LoadCommand) -> Result<PathBuf, Failure> {
     let directory = command.common().output.out.clone().unwrap_or_else(|| saved::default_directory(&first));
     if directory.join(store::RECORDS_FILE).exists() || directory.join(received::AGENTS).exists() {
         let directory = directory.display();
-        return Err(Failure::could_not_run(format!(
-            "{directory} already contains a run; choose another directory or remove it"
-        )));
+        return Err(Failure::could_not_run(format!("{directory} {}", StoreErrorKind::Exists)));
     }
     Ok(directory)
 }

@@ -3,9 +3,10 @@
 use super::agent_directory;
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::saved::merged::{add, order, sum_of_models};
 use crate::saved::{self, cannot_save};
 use engine::plan::StopAfter;
-use measure::{Instant, Interval, Stage};
+use measure::{Instant, Interval};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -117,8 +118,7 @@ impl Received {
             let Some(first) = begins.first() else { return };
             let time = first.duration_ms.map(Duration::from_millis);
             let stop = StopAfter { time, ..StopAfter::default() };
-            let model =
-                begins.iter().skip(1).fold(first.model, |sum, begin| saved::merged::sum_of_models(sum, begin.model));
+            let model = begins.iter().skip(1).fold(first.model, |sum, begin| sum_of_models(sum, begin.model));
             let load = first.part.as_ref().map_or_else(|| first.load.clone(), |part| part.load.clone());
             self.progress.run_starts(&Begin { model, load, ..(*first).clone() }, stop, None);
             self.shown = true;
@@ -130,7 +130,6 @@ impl Received {
 
     /// Returns the next interval of all agents, added up; `None` while an agent has not sent it yet.
     fn next(&mut self) -> Option<Interval> {
-        let order = |interval: &Interval| (interval.stage == Stage::Drain, interval.start);
         if self.agents.iter().any(|agent| agent.waiting.is_empty() && !agent.is_over) {
             return None;
         }
@@ -138,10 +137,7 @@ impl Received {
         let mut sum: Option<Interval> = None;
         for agent in &mut self.agents {
             if let Some(interval) = agent.waiting.pop_front_if(|interval| order(interval) == first) {
-                match &mut sum {
-                    Some(sum) => sum.merge(&interval),
-                    None => sum = Some(interval),
-                }
+                add(&mut sum, interval);
             }
         }
         sum

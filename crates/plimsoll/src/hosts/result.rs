@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::saved;
 use crate::saved::merged::{self, SourceRun};
 use fleet::coordinator::{AgentResult, Ended, Settings};
+use measure::statistics::samples_needed;
 use measure::summary::common_time::{CommonTime, RunTimes};
 use measure::{LimitedBy, Stage};
 use report::limit;
@@ -129,8 +130,7 @@ fn row(part: &Part<'_>, ended: &Ended) -> FleetAgent {
     let Some(run) = part.source.as_ref().map(|source| &source.run) else { return empty };
     let summary = run.summary();
     let (tally, traffic, response) = (&summary.stats.measured, &summary.stats.traffic, &summary.all.response);
-    // A percentile needs at least one operation above it.
-    let quantile = |q: f64, least: u64| response.quantile(q).filter(|_| response.count() >= least);
+    let quantile = |q: f64| response.quantile(q).filter(|_| response.count() >= samples_needed(q));
     FleetAgent {
         host: run.begin.host.name.clone(),
         target: run.begin.targets.first().cloned().unwrap_or_default(),
@@ -140,8 +140,8 @@ fn row(part: &Part<'_>, ended: &Ended) -> FleetAgent {
         dropped: tally.dropped,
         body_bytes: traffic.body,
         sent_body_bytes: traffic.sent_body,
-        response_p50_nanos: quantile(0.5, 2),
-        response_p99_nanos: quantile(0.99, 100),
+        response_p50_nanos: quantile(0.5),
+        response_p99_nanos: quantile(0.99),
         limited_by: limit::limited_by(run),
         ..empty
     }

@@ -125,8 +125,16 @@ fn intervals<'s>(
 
 /// Returns the position of an interval in the merged run. The drain comes last, because a run that ended early drains while
 /// the others are still measured.
-fn order(interval: &Interval) -> (bool, Instant) {
+pub fn order(interval: &Interval) -> (bool, Instant) {
     (interval.stage == Stage::Drain, interval.start)
+}
+
+/// Adds an interval of a further run to the sum of intervals with the same position.
+pub fn add(sum: &mut Option<Interval>, interval: Interval) {
+    match sum {
+        Some(sum) => sum.merge(&interval),
+        None => *sum = Some(interval),
+    }
 }
 
 /// Writes the merged run.
@@ -153,10 +161,7 @@ pub fn write(
             for (source, waiting) in sources.iter().zip(&mut next) {
                 let Some(interval) = waiting.take_if(|interval| order(interval) == place) else { continue };
                 seconds += u64::from(interval.stage == Stage::Measured);
-                match &mut merged {
-                    Some(merged) => merged.merge(&interval),
-                    None => merged = Some(interval),
-                }
+                add(&mut merged, interval);
                 *waiting = source.recv().ok();
             }
             if let Some(interval) = merged {

@@ -1,7 +1,7 @@
 //! Differences that stalls of the client may have caused. Such stalls prolong operations, so a percentile of a run is known
 //! only as a range. A run may therefore seem slower than another one although their targets are equally fast.
 
-use super::{ComparedRun, ComparisonMetric, Row, Scope};
+use super::{ComparedRun, ComparisonMetric, Row, Scope, across};
 use measure::statistics::difference::{Compared, Conclusion, Difference, Improves, conclude_all};
 
 /// One end of the range of a percentile.
@@ -23,14 +23,16 @@ pub(super) fn conclusions(
     scope: Scope,
 ) -> Vec<Option<Conclusion>> {
     let has_range = |row: &Row| base.iter().chain(new).any(|run| is_range(row.metric, run));
-    if !rows.iter().any(has_range) {
+    let have_range: Vec<bool> = rows.iter().map(has_range).collect();
+    let with_range = || rows.iter().zip(&have_range);
+    if !have_range.contains(&true) {
         return vec![None; rows.len()];
     }
     if scope == Scope::WithinRuns {
-        return rows.iter().map(|row| has_range(row).then(|| within(row.metric, base, new))).collect();
+        return with_range().map(|(row, has)| has.then(|| within(row.metric, base, new))).collect();
     }
     let with = |base_end, new_end| {
-        let replaced = rows.iter().zip(compared).map(|(row, compared)| match has_range(row) {
+        let replaced = with_range().zip(compared).map(|((row, has), compared)| match has {
             true => {
                 Compared { difference: difference(row.metric, (base, base_end), (new, new_end), scope), ..*compared }
             }
@@ -43,7 +45,7 @@ pub(super) fn conclusions(
         true => one,
         false => Conclusion::Inconclusive,
     });
-    rows.iter().zip(agreed).map(|(row, agreed)| has_range(row).then_some(agreed)).collect()
+    have_range.iter().zip(agreed).map(|(has, agreed)| has.then_some(agreed)).collect()
 }
 
 fn is_range(metric: ComparisonMetric, run: &ComparedRun) -> bool {
@@ -64,12 +66,7 @@ fn difference(
     let values = |(runs, end): (&[ComparedRun], End)| {
         runs.iter().map(|run| value(metric, run, end)).collect::<Option<Vec<f64>>>()
     };
-    let (base, new) = (values(base)?, values(new)?);
-    match scope {
-        Scope::WithinRuns => None,
-        Scope::AcrossRuns => Difference::of_runs(&base, &new, metric.scale()),
-        Scope::AcrossPairs => Difference::of_pairs(&base, &new, metric.scale()),
-    }
+    across(metric, &values(base)?, &values(new)?, scope)
 }
 
 /// Returns the direction in which one run differs from another one, if their ranges do not overlap.

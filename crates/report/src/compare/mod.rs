@@ -180,8 +180,7 @@ fn row(metric: ComparisonMetric, base: &[ComparedRun], new: &[ComparedRun], scop
         Scope::WithinRuns => within(metric, base, new),
         // A run that lacks the metric may have been too slow for it. Comparing only the other runs would hide this.
         Scope::AcrossRuns | Scope::AcrossPairs if !whole => None,
-        Scope::AcrossRuns => Difference::of_runs(&base_values, &new_values, metric.scale()),
-        Scope::AcrossPairs => Difference::of_pairs(&base_values, &new_values, metric.scale()),
+        Scope::AcrossRuns | Scope::AcrossPairs => across(metric, &base_values, &new_values, scope),
     };
     let difference = match metric {
         ComparisonMetric::Rate => difference.map(|difference| difference.in_steps(rate_step(base, new))),
@@ -204,6 +203,15 @@ fn row(metric: ComparisonMetric, base: &[ComparedRun], new: &[ComparedRun], scop
         conclusion: Conclusion::Inconclusive,
         client_decides: false,
     })
+}
+
+/// Returns the difference between the values of sets or pairs of runs; `None` if seconds are compared, not runs.
+fn across(metric: ComparisonMetric, base: &[f64], new: &[f64], scope: Scope) -> Option<Difference> {
+    match scope {
+        Scope::WithinRuns => None,
+        Scope::AcrossRuns => Difference::of_runs(base, new, metric.scale()),
+        Scope::AcrossPairs => Difference::of_pairs(base, new, metric.scale()),
+    }
 }
 
 /// Returns the largest step in which the rate of a closed run is known, as a share of the rate. The rate of an open run

@@ -54,7 +54,7 @@ pub struct FleetAgent {
     /// Resource or setting that limited the agent.
     #[serde(with = "LimitName")]
     pub limited_by: LimitedBy,
-    /// How the agent was lost; null if it was not.
+    /// Reason for the loss of the agent; null without a loss.
     pub lost: Option<String>,
 }
 

@@ -92,8 +92,8 @@ impl<'p> Closed<'p> {
         None
     }
 
-    /// Makes a slot wait, because the control does not allow the next operation number yet. `since` is the time from
-    /// which the slot could have started.
+    /// Makes a slot wait, because the control does not allow the next operation number yet. `since` is the
+    /// earliest possible start of the slot.
     #[cold]
     pub fn hold(&mut self, slot: u32, since: Instant, now: Instant) {
         self.waiting.push_front((slot, since));

@@ -2,7 +2,7 @@
 
 use crate::escape::{bounded, escape};
 use crate::number::{byte_rate, count, plural, rate, seconds, time};
-use crate::text::blocks::{Table, columns};
+use crate::text::blocks::Table;
 use crate::text::page::Page;
 use store::{Fleet, FleetAgent, SavedRun};
 
@@ -80,7 +80,7 @@ fn row(agent: &FleetAgent) -> [String; 9] {
     };
     let quantile = |nanos: Option<u64>| nanos.map_or_else(|| "–".into(), |nanos| time(nanos as f64));
     [
-        name(&agent.name),
+        bounded(&agent.name, NAME_WIDTH_MAX),
         count(agent.ok),
         count(agent.failed.saturating_add(agent.dropped)),
         per_second(agent.ok, rate),
@@ -90,13 +90,4 @@ fn row(agent: &FleetAgent) -> [String; 9] {
         quantile(agent.response_p99_nanos),
         if agent.lost.is_some() { "lost".into() } else { agent.limited_by.to_string() },
     ]
-}
-
-fn name(name: &str) -> String {
-    let shown = escape(name);
-    if columns(&shown) > NAME_WIDTH_MAX {
-        shown.chars().take(NAME_WIDTH_MAX - 1).chain(['…']).collect()
-    } else {
-        shown
-    }
 }
