@@ -3,6 +3,7 @@
 
 use super::prepare::show;
 use crate::failure::Failure;
+use crate::hosts;
 use crate::load::dataset;
 use crate::load::location_client::{LocationClient, Patience, Upload, s3_error};
 use crate::load::retry::RetryLimit;
@@ -22,7 +23,7 @@ use wire::s3::DeleteResult;
 
 /// The flags of `cleanup`.
 #[derive(clap::Args, Debug)]
-#[command(disable_help_flag = true, after_help = AFTER)]
+#[command(disable_help_flag = true, after_help = AFTER, mut_args(hosts::hide))]
 pub struct Args {
     /// Location of the dataset: s3://BUCKET/PREFIX, or http://host:port/path.
     #[arg(value_name = "URL")]

@@ -4,6 +4,7 @@
 
 use crate::console;
 use crate::failure::Failure;
+use crate::hosts;
 use crate::load::dataset;
 use crate::load::each_object::{ObjectRequests, Pass, Search};
 use crate::load::location_client::{LocationClient, Patience};
@@ -22,7 +23,7 @@ use std::time::Instant;
 
 /// The flags of `prepare`.
 #[derive(clap::Args, Debug)]
-#[command(disable_help_flag = true, after_help = AFTER)]
+#[command(disable_help_flag = true, after_help = AFTER, mut_args(hosts::hide))]
 pub struct Args {
     /// Location of the dataset: s3://BUCKET/PREFIX, or http://host:port/path (one URL per server).
     #[arg(value_name = "URL")]

@@ -10,14 +10,14 @@ use std::time::Duration;
 pub struct Args {
     /// Make the load on these hosts together, over ssh, e.g. a,b or client-{1...6}. Rate, concurrency, operations and
     /// bytes are those of all hosts together. See docs/fleet.md.
-    #[arg(long, value_name = "HOSTS", value_parser = hosts, help_heading = "Hosts", hide_short_help = true)]
+    #[arg(long, value_name = "HOSTS", value_parser = hosts, help_heading = HEADING, hide_short_help = true)]
     pub hosts: Option<Hosts>,
     /// Command that connects to a host, in place of ssh. It must accept the options of ssh [default: the environment
     /// variable PLIMSOLL_SSH, or ssh].
-    #[arg(long, value_name = "COMMAND", requires = "hosts", help_heading = "Hosts", hide_short_help = true)]
+    #[arg(long, value_name = "COMMAND", requires = "hosts", help_heading = HEADING, hide_short_help = true)]
     pub ssh: Option<String>,
     /// Give each host its own server: host number i uses only URL number i.
-    #[arg(long, requires = "hosts", help_heading = "Hosts", hide_short_help = true)]
+    #[arg(long, requires = "hosts", help_heading = HEADING, hide_short_help = true)]
     pub pair: bool,
     /// Number of hosts that may be lost after the start. If more are lost, the result is PARTIAL.
     #[arg(
@@ -25,7 +25,7 @@ pub struct Args {
         value_name = "N",
         value_parser = count::<usize>,
         requires = "hosts",
-        help_heading = "Hosts",
+        help_heading = HEADING,
         hide_short_help = true
     )]
     pub tolerate_lost: Option<usize>,
@@ -35,7 +35,7 @@ pub struct Args {
         value_name = "TIME",
         value_parser = positive_span,
         requires = "hosts",
-        help_heading = "Hosts",
+        help_heading = HEADING,
         hide_short_help = true
     )]
     pub start_spread: Option<Duration>,
@@ -45,10 +45,19 @@ pub struct Args {
         value_name = "PATH",
         value_parser = remote_path,
         requires = "hosts",
-        help_heading = "Hosts",
+        help_heading = HEADING,
         hide_short_help = true
     )]
     pub agent_program: Option<String>,
+}
+
+/// Heading of the flags in help texts.
+const HEADING: &str = "Hosts";
+
+/// Hides the flags of a run on several hosts from the help text of a command that does not support them.
+pub fn hide(flag: clap::Arg) -> clap::Arg {
+    let is_of_hosts = flag.get_help_heading() == Some(HEADING);
+    if is_of_hosts { flag.hide(true) } else { flag }
 }
 
 /// Names of hosts, at least one.

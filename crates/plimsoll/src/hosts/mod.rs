@@ -13,7 +13,7 @@ mod received;
 mod remote;
 mod result;
 
-pub use args::{Args, Hosts};
+pub use args::{Args, Hosts, hide};
 
 use crate::command::load_command::LoadCommand;
 use crate::console;

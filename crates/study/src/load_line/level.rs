@@ -11,6 +11,9 @@ use std::time::Duration;
 /// unless the rate is within one or two percent of the target's capacity. For example, with exponential service times,
 /// a level at 95 % of the capacity needs 5,000 operations, and a level at 102 % needs 30,000 operations.
 const OPS_MAX: f64 = 60_000.0;
+/// Number of operations that decide the drift of the backlog with exponential service times, times the square of the
+/// distance between the rate and the capacity. The distance is a share of the capacity.
+const OPS_TIMES_SQUARED_DISTANCE: f64 = 12.0;
 /// Lower bound for the maximum duration of a level with a fixed rate. Without this bound, levels with high rates would
 /// be too short, because pauses of client and host do not become shorter at higher rates.
 const MAX_AT_LEAST: Duration = Duration::from_secs(30);
@@ -38,6 +41,14 @@ pub fn level_duration(objectives: &[Objective], rate: Option<f64>, usual: Durati
 }
 
 impl LevelDuration {
+    /// Estimates the duration of a level with a fixed rate, if the service times vary exponentially. `distance` is the
+    /// distance between the rate and the capacity of the target, as a share of the capacity.
+    #[must_use]
+    pub fn estimated(self, rate: f64, distance: f64) -> Duration {
+        let seconds = OPS_TIMES_SQUARED_DISTANCE / (distance * distance * rate);
+        Duration::try_from_secs_f64(seconds).unwrap_or(self.max).clamp(self.min, self.max)
+    }
+
     /// Returns the rules for a level of this duration. If `in_full` is `true`, the level may not pass early.
     #[must_use]
     pub fn rules(self, offered: Option<OfferedLoad>, in_full: bool) -> LevelRules {
@@ -131,6 +142,19 @@ mod tests {
 
     const STEADY: LevelEvidence =
         LevelEvidence { drift: Some(Drift::Steady), client_behind: false, too_few: None, certain: false };
+
+    /// With exponential service times, a level at 95 % of the capacity needs about 5,000 operations, and a level at 98 %
+    /// needs about 30,000. A level lasts neither less than its minimum nor longer than its maximum.
+    #[test]
+    fn levels_near_the_capacity_and_levels_with_low_rates_take_longer() {
+        let level = level_duration(&[], Some(500.0), Duration::from_secs(5), Duration::from_secs(300));
+        let seconds = |rate, distance| level.estimated(rate, distance).as_secs_f64();
+        assert!((9.0..11.0).contains(&seconds(500.0, 0.05)), "{}", seconds(500.0, 0.05));
+        assert!((55.0..65.0).contains(&seconds(500.0, 0.02)), "{}", seconds(500.0, 0.02));
+        assert!((90.0..110.0).contains(&seconds(50.0, 0.05)), "{}", seconds(50.0, 0.05));
+        assert_eq!(level.estimated(500.0, 0.5), level.min);
+        assert_eq!(level.estimated(500.0, 0.0), level.max);
+    }
 
     fn result(evidence: LevelEvidence, of_objective: ObjectiveOutcome, client: Option<&str>) -> Outcome {
         let objectives = [("response p99 <= 50ms".parse().unwrap(), of_objective)];

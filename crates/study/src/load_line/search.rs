@@ -28,12 +28,18 @@ pub struct Bounds {
 }
 
 impl Bounds {
+    /// Returns the number of halvings that make the bracket of a doubled level narrow enough.
+    #[must_use]
+    pub fn halvings(&self) -> u32 {
+        (1.0 / self.precision).log2().ceil().max(1.0) as u32
+    }
+
     /// Estimates how many levels pass and how many levels fail. The first pair of numbers is for a line near the first
     /// level, and the second pair is for a line at the far end of the range.
     #[must_use]
     pub fn levels_expected(&self) -> ((f64, f64), (f64, f64)) {
         let doublings = (self.to.get() as f64 / self.from.get() as f64).max(1.0).log2().ceil() + 1.0;
-        let halvings = (1.0 / self.precision).log2().ceil().max(1.0);
+        let halvings = f64::from(self.halvings());
         let failures = f64::from(FAILURES);
         // About half of the levels that halve the bracket pass. One more level passes when the line is run again.
         let few = (2.0 + halvings / 2.0, (1.0 + halvings / 2.0) * failures);

@@ -2,6 +2,7 @@
 
 use crate::command::{get, mix, put};
 use crate::failure::Failure;
+use crate::hosts;
 use crate::load;
 use clap::ValueEnum;
 use engine::plan::Plan;
@@ -29,6 +30,8 @@ pub enum On {
     mut_arg("concurrency", |flag| flag.hide(true)),
     mut_arg("requests", |flag| flag.hide(true)),
     mut_arg("rate", |flag| flag.hide(true)),
+    mut_arg("duration", |flag| flag.help(LEVEL_HELP)),
+    mut_args(hosts::hide),
     mut_arg("repeat", |flag| flag.hide(true)),
     mut_arg("cookies", |flag| flag.hide_short_help(true)),
     mut_arg("no_follow", |flag| flag.hide_short_help(true)),
@@ -67,6 +70,8 @@ pub enum OtherLoad {
     mut_arg("concurrency", |flag| flag.hide(true)),
     mut_arg("requests", |flag| flag.hide(true)),
     mut_arg("rate", |flag| flag.hide(true)),
+    mut_arg("duration", |flag| flag.help(LEVEL_HELP)),
+    mut_args(hosts::hide),
     mut_arg("repeat", |flag| flag.hide(true))
 )]
 #[group(skip)]
@@ -85,6 +90,8 @@ pub struct PutArgs {
     mut_arg("concurrency", |flag| flag.hide(true)),
     mut_arg("requests", |flag| flag.hide(true)),
     mut_arg("rate", |flag| flag.hide(true)),
+    mut_arg("duration", |flag| flag.help(LEVEL_HELP)),
+    mut_args(hosts::hide),
     mut_arg("repeat", |flag| flag.hide(true))
 )]
 #[group(skip)]
@@ -145,6 +152,8 @@ const AFTER: &str = "A level lasts -d TIME [default of searches: 5s]. With --on 
     certain whether the backlog grows. A level must meet every --objective, and fails if it misses an objective twice \
     in a row. `plimsoll report DIR` shows a search again. --help-all prints every flag.";
 
+/// Help text of `-d`.
+const LEVEL_HELP: &str = "Duration of a level, e.g. 10s or 1m30s [default: 5s]";
 /// Default duration of a level.
 pub const LEVEL_TIME: Duration = Duration::from_secs(5);
 

@@ -3,7 +3,8 @@
 use super::args::{Args, LEVEL_TIME, On};
 use crate::load;
 use std::time::Duration;
-use study::load_line::level;
+use study::load_line::level::{self, LevelDuration};
+use study::load_line::search::Bounds;
 
 /// Typical duration of a failed level, as a fraction of the duration of a passed level.
 const FAILING: f64 = 0.3;
@@ -13,24 +14,32 @@ const FAILING: f64 = 0.3;
 pub struct ExpectedTime {
     /// Duration if the line is near the first level.
     pub shortest: Duration,
-    /// Duration if the search has to pass many levels.
+    /// Duration if the search has to pass many levels, or at low rates if the service times vary much.
     pub longest: Duration,
 }
 
-/// Returns the expected duration of a search. Excludes the extra time that levels near the load line may need.
+/// Returns the expected duration of a search.
 pub fn of(args: &Args) -> ExpectedTime {
     let (common, search) = args.common();
     let level_time = common.load.duration.unwrap_or(LEVEL_TIME);
     let bounds = search.on.bounds(search);
     let rate = (search.on == On::Rate).then(|| search.on.load(bounds.from.get()));
     let objectives = load::run_options(common).objectives;
-    let first = level::level_duration(&objectives, rate, level_time, search.level_max).min;
+    let first = level::level_duration(&objectives, rate, level_time, search.level_max);
     // At a high rate, a level quickly has enough samples, so only the first levels take longer.
-    let longer = 2.0 * first.saturating_sub(level_time).as_secs_f64();
-    let time = |(passing, failing): (f64, f64)| {
-        let seconds = (passing + failing * FAILING) * level_time.as_secs_f64() + longer;
-        Duration::from_secs(seconds.round() as u64)
-    };
+    let longer = 2.0 * first.min.saturating_sub(level_time).as_secs_f64();
+    let seconds = |(passing, failing): (f64, f64)| (passing + failing * FAILING) * level_time.as_secs_f64() + longer;
     let (few, many) = bounds.levels_expected();
-    ExpectedTime { shortest: time(few), longest: time(many) }
+    let near_first = seconds(few) + rate.map_or(0.0, |rate| decisions(rate, first, bounds));
+    let time = |seconds: f64| Duration::from_secs(seconds.round() as u64);
+    ExpectedTime { shortest: time(seconds(few)), longest: time(near_first.max(seconds(many))) }
+}
+
+/// Returns the seconds that the halvings take longer than the minimum duration of a level, if the load line is near
+/// `rate`, and the service times vary exponentially. Halfway through a bracket, the mean distance to the line is a
+/// quarter of the bracket.
+fn decisions(rate: f64, level: LevelDuration, bounds: Bounds) -> f64 {
+    let distance = |halving: u32| 0.25 / 2_f64.powf(f64::from(halving));
+    let longer = |halving| level.estimated(rate, distance(halving)).saturating_sub(level.min).as_secs_f64();
+    (0..bounds.halvings()).map(longer).sum()
 }

@@ -67,7 +67,7 @@ impl Levels {
         let longer = match self.args.on {
             On::Concurrency => String::new(),
             On::Rate => format!(
-                "; near the line a level takes up to {}, until it is certain whether its backlog grows",
+                "; the more the response times vary, the longer a level near the line takes (at most {})",
                 format_span(self.args.level_max.max(self.level_time))
             ),
         };
