@@ -15,6 +15,7 @@ pub use error::TlsConfigError;
 pub use negotiated::Negotiated;
 pub(crate) use session::{RECORD_BYTES_MAX, Session, Wire};
 
+use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{ClientSessionMemoryCache, Resumption};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
@@ -23,6 +24,7 @@ use rustls::{ClientConfig, RootCertStore};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use verify::{TrustAll, TrustListed};
 use wire::url::Origin;
 
 /// Maximum number of servers whose sessions a thread keeps.
@@ -36,7 +38,7 @@ pub enum Trust {
     /// Certificates signed by a CA that this system trusts.
     #[default]
     System,
-    /// Certificates signed by a CA certificate in these PEM files.
+    /// The certificates in these PEM files, and certificates that they signed.
     Files(Vec<PathBuf>),
     /// All certificates. The client checks only that the server has the key of its certificate.
     Any,
@@ -70,11 +72,11 @@ impl Default for TlsSettings {
     }
 }
 
-/// Trusted CA certificates, read from their files.
+/// Trusted certificates, read from their files.
 #[derive(Clone)]
 enum Roots {
     System,
-    These(Arc<RootCertStore>),
+    These(Vec<CertificateDer<'static>>),
     Any,
 }
 
@@ -116,13 +118,13 @@ pub fn configure(settings: &TlsSettings) -> Result<TlsPlan, TlsConfigError> {
         Trust::System => Roots::System,
         Trust::Any => Roots::Any,
         Trust::Files(files) => {
-            let mut roots = RootCertStore::empty();
+            let mut trusted = Vec::new();
             for file in files {
-                for certificate in certificates(file)? {
-                    roots.add(certificate).map_err(|_| TlsConfigError::BadCertificate(file.clone()))?;
-                }
+                let certificates = certificates(file)?;
+                verify::roots(&certificates).map_err(|_| TlsConfigError::BadCertificate(file.clone()))?;
+                trusted.extend(certificates);
             }
-            Roots::These(Arc::new(roots))
+            Roots::These(trusted)
         }
     };
     let identity = settings.identity.as_ref().map(read_identity).transpose()?;
@@ -135,7 +137,7 @@ pub fn configure(settings: &TlsSettings) -> Result<TlsPlan, TlsConfigError> {
     };
     if let Some(identity) = settings.identity.as_ref() {
         // rustls checks whether key and certificate match only when it builds a configuration.
-        plan.build(RootCertStore::empty()).map_err(|error| match error {
+        plan.build(Arc::new(TrustAll::new(provider()))).map_err(|error| match error {
             rustls::Error::InconsistentKeys(_) => TlsConfigError::KeyOfAnother(identity.clone()),
             _ => TlsConfigError::BadKey(identity.key.clone()),
         })?;
@@ -211,25 +213,18 @@ impl TlsPlan {
         if let Some(config) = self.made.get() {
             return Ok(config);
         }
-        let roots = match &self.roots {
-            Roots::System => system_roots(),
-            Roots::These(roots) => (**roots).clone(),
-            Roots::Any => RootCertStore::empty(),
+        let verifier: Arc<dyn ServerCertVerifier> = match &self.roots {
+            Roots::System => verify::signed_by(system_roots()).map_err(|_| TlsConfigError::NoSystemRoots)?,
+            Roots::These(trusted) => Arc::new(TrustListed::new(trusted).map_err(|_| TlsConfigError::Unusable)?),
+            Roots::Any => Arc::new(TrustAll::new(provider())),
         };
-        if roots.is_empty() && !self.is_insecure() {
-            return Err(TlsConfigError::NoSystemRoots);
-        }
-        let config = Arc::new(self.build(roots).map_err(|_| TlsConfigError::Unusable)?);
+        let config = Arc::new(self.build(verifier).map_err(|_| TlsConfigError::Unusable)?);
         Ok(self.made.get_or_init(|| config))
     }
 
-    fn build(&self, roots: RootCertStore) -> Result<ClientConfig, rustls::Error> {
+    fn build(&self, verifier: Arc<dyn ServerCertVerifier>) -> Result<ClientConfig, rustls::Error> {
         let builder = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions()?;
-        let builder = if self.is_insecure() {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(verify::TrustAll::new(provider())))
-        } else {
-            builder.with_root_certificates(roots)
-        };
+        let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
         let mut config = match &self.identity {
             Some((chain, key)) => builder.with_client_auth_cert(chain.clone(), key.clone_key())?,
             None => builder.with_no_client_auth(),

@@ -1,5 +1,6 @@
 //! Outcomes of TLS failures. Outcomes are derived from rustls' kinds of errors and from bytes, never from text.
 
+use super::verify;
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
 use rustls::pki_types::UnixTime;
 use rustls::{CertificateError, Error};
@@ -55,9 +56,6 @@ pub(crate) fn detail(error: &Error) -> String {
     }
 }
 
-/// Text of the error for the certificate of an authority that a server uses. Such certificates are usually self-signed.
-const OF_AUTHORITY: &str = "CaUsedAsEndEntity";
-
 /// Returns the problem with a certificate. The texts of rustls contain the names and fields of its types.
 fn of_invalid(error: &CertificateError) -> String {
     let days = |from: &UnixTime, until: &UnixTime| until.as_secs().saturating_sub(from.as_secs()) / (24 * 3600);
@@ -70,9 +68,9 @@ fn of_invalid(error: &CertificateError) -> String {
         CertificateError::NotValidYetContext { time, not_before } => {
             format!("it becomes valid in {} days", days(time, not_before))
         }
-        CertificateError::Other(other) if other.to_string().contains(OF_AUTHORITY) => {
-            "it is the certificate of an authority (CA:TRUE), which no server may use; make one with CA:FALSE, or do \
-             not check certificates (--insecure)"
+        error if verify::is_of_authority(error) => {
+            "it is the certificate of an authority (CA:TRUE), which is only trusted if it is listed itself; add it with \
+             --cacert FILE"
                 .to_owned()
         }
         CertificateError::Other(other) => other.to_string(),

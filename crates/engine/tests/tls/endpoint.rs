@@ -58,6 +58,16 @@ impl Authority {
         Identity { certificate: certificate.pem(), key: key.serialize_pem() }
     }
 
+    /// Returns a self-signed certificate with CA:TRUE.
+    pub fn self_signed(name: &str, years: Years) -> Identity {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, name);
+        (params.not_before, params.not_after) = (date_time_ymd(years.0, 1, 1), date_time_ymd(years.1, 1, 1));
+        Identity { certificate: params.self_signed(&key).unwrap().pem(), key: key.serialize_pem() }
+    }
+
     pub fn file(&self, name: &str, content: &str) -> PathBuf {
         let path = self.directory.path().join(name);
         std::fs::write(&path, content).unwrap();

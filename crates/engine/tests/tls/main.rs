@@ -91,6 +91,32 @@ fn certificates_are_checked() {
     }
 }
 
+/// By default, openssl creates self-signed certificates with CA:TRUE.
+#[test]
+fn a_listed_self_signed_certificate_is_trusted_only_for_its_name_and_time() {
+    let authority = Authority::new();
+    let failed = |cause| (AttemptClass::TlsCert, cause, Phase::Tls);
+    let cases = [
+        ("good", HOST, VALID, true, (AttemptClass::Ok, Cause::None, Phase::Body)),
+        ("expired", HOST, (2001, 2002), true, failed(Cause::CertExpired)),
+        ("not valid yet", HOST, (3000, 4000), true, failed(Cause::CertNotYetValid)),
+        ("of another host", "other.test", VALID, true, failed(Cause::CertWrongHost)),
+        ("not listed", HOST, VALID, false, failed(Cause::CertInvalid)),
+    ];
+    for (name, host, years, listed, wanted) in cases {
+        let identity = Authority::self_signed(host, years);
+        let endpoint = Endpoint::start(serve(authority.server(&identity, false), 100));
+        let mut files = vec![authority.pem_file()];
+        if listed {
+            files.push(authority.file("listed.pem", &identity.certificate));
+        }
+        let settings = TlsSettings { trust: Trust::Files(files), ..TlsSettings::default() };
+        let (end, detail, _) = end_of(&plan_for(&endpoint, "https", &settings));
+        assert_eq!(end, wanted, "{name}: {detail}");
+        assert_eq!(detail.contains("add it with --cacert FILE"), !listed, "{name}: {detail}");
+    }
+}
+
 #[test]
 fn failed_handshakes_have_their_own_causes() {
     let authority = Authority::new();

@@ -111,7 +111,7 @@ fn silence(spec: &LinkSpec) -> Duration {
     spec.round_trip() + jitter + queued + SILENCE
 }
 
-/// Returns a socket at one end that is connected to a socket at the other end.
+/// Returns two connected sockets: one at the source, and one at the sink.
 fn pair(source: &End, sink: &End) -> std::io::Result<(UdpSocket, UdpSocket)> {
     let bind = |end: &End| end.within(|| UdpSocket::bind((end.address(), 0)))?;
     let (sender, receiver) = (bind(source)?, bind(sink)?);

@@ -49,8 +49,8 @@ pub struct Args {
 }
 
 const AFTER: &str = "The dataset's description is stored in .plimsoll-dataset.json next to its objects, where `mix`, `cleanup` and \
-    another `prepare` find it. Nothing is measured: transient failures (500, 503, SlowDown, connections) are \
-    retried with pauses. Use `put` to measure writes. --help-all prints every flag.";
+    another `prepare` find it. The command measures nothing. Transient failures (500, 503, SlowDown, \
+    connection errors) are retried, with a pause before each retry. Use `put` to measure writes. --help-all prints every flag.";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 #[group(skip)]
 pub struct Args {
     /// Make the load on these hosts together, over ssh, e.g. a,b or client-{1...6}. Rate, concurrency, operations and
-    /// bytes are those of all hosts together. See docs/fleet.md.
+    /// bytes are totals over all hosts. See docs/fleet.md.
     #[arg(long, value_name = "HOSTS", value_parser = hosts, help_heading = HEADING, hide_short_help = true)]
     pub hosts: Option<Hosts>,
     /// Command that connects to a host, in place of ssh. It must accept the options of ssh [default: the environment

@@ -192,7 +192,8 @@ pub struct Connections {
     /// Connect to a unix socket.
     #[arg(long, value_name = "PATH", help_heading = "Connections", hide_short_help = true)]
     pub unix_socket: Option<PathBuf>,
-    /// Speed to assume for network cards that do not report one, e.g. 10Gbit/s. Reports show its used share.
+    /// Speed to assume for network cards that do not report one, e.g. 10Gbit/s. Reports show how much of it was
+    /// used, in percent.
     #[arg(long, value_name = "RATE", help_heading = "Connections", hide_short_help = true)]
     pub nic_speed: Option<DataRate>,
     /// Make the load through a link of `plimsoll link`, given by its number; without a number, through the only link.
@@ -217,7 +218,7 @@ pub struct Connections {
 #[derive(clap::Args, Debug)]
 #[group(skip)]
 pub struct Tls {
-    /// Trust the CA certificates in this PEM file instead of the system's (https).
+    /// Trust the certificates in this PEM file, and those that they signed, instead of the system's (https).
     #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = "TLS", hide_short_help = true)]
     pub cacert: Vec<PathBuf>,
     /// Present this client certificate (PEM) if the server requests one.

@@ -16,7 +16,7 @@ pub fn text(reason: &Reason) -> String {
             format!("{} had wrong or missing content", plural(*responses, "response"))
         }
         Reason::CountersDisagree(violation) => format!(
-            "the counters disagree: {} is not true ({} and {}), so a number of this run is wrong",
+            "the counters disagree: {} does not hold ({} is not {}), so at least one number of this run is wrong",
             violation.identity.about(),
             count(violation.left),
             count(violation.right)

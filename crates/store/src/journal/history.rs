@@ -1,8 +1,8 @@
-//! The objects and bytes that a fill stored over time, in a limited number of columns of equal length.
+//! The objects and bytes that a fill stored over time, in a limited number of columns that cover equal times.
 
 /// Maximum number of columns. A screen can show about this many columns.
 pub const COLUMNS_MAX: usize = 1200;
-/// Initial length of the columns in milliseconds. Shorter columns are useless, because the journal is synced once per
+/// Time that each column covers at first, in milliseconds. Shorter columns are useless, because the journal is synced once per
 /// second.
 const FIRST_COLUMN_MS: u64 = 1000;
 

@@ -46,7 +46,7 @@ pub struct Args {
     /// Number of polls [default: no limit].
     #[arg(short = 'n', long, value_name = "N", value_parser = load::count::<NonZeroU64>)]
     pub polls: Option<NonZeroU64>,
-    /// Time to collect [default: no limit].
+    /// Stop collecting after this time [default: no limit].
     #[arg(short = 'd', long, value_name = "TIME", value_parser = load::span)]
     pub duration: Option<Duration>,
     /// Header to send, e.g. 'Authorization: Bearer …'; @FILE reads one per line.

@@ -14,7 +14,7 @@ const FAILING: f64 = 0.3;
 pub struct ExpectedTime {
     /// Duration if the line is near the first level.
     pub shortest: Duration,
-    /// Duration if the search has to pass many levels, or at low rates if the service times vary much.
+    /// Duration of a slow search: the line is at a high level, or service times vary a lot near a low rate.
     pub longest: Duration,
 }
 

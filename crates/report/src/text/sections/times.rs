@@ -25,7 +25,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     let (all, tally) = (&summary.all, &summary.stats.measured);
     page.heading("Times of operations");
     if sum([all.ok, all.failed, all.unfinished, tally.dropped]) == 0 {
-        page.line("no operation of the measured window ended");
+        page.line("the measured window has no operations");
         return;
     }
     let mut columns = vec![of_timed(["response", "of successes"], all, Timed::Response), with_failures(run)];
