@@ -99,10 +99,12 @@ fn work(
     let load = execute::load_text(&plan);
     let mut plan = plan.split(own).map_err(Failure::usage)?;
     execute::prepare(&mut plan)?;
-    let _ = events.send(WorkerEvent::Prepared);
-    let Ok(at) = start.recv() else { return Ok(()) };
     let run = String::from(run);
     let directory = directory(&run, part.index)?;
+    // A slow disk delays the message that this agent is ready, and not the start.
+    let files = execute::create_files(&directory)?;
+    let _ = events.send(WorkerEvent::Prepared);
+    let Ok(at) = start.recv() else { return Ok(()) };
     let (sender, receiver) = sync_channel(EVENTS_MAX);
     let of_fleet = PartOfFleet {
         part: FleetPart { run, index: part.index, of: part.of, load },
@@ -121,7 +123,7 @@ fn work(
     };
     let passed_on = events.clone();
     let passing = thread::spawn(move || pass_on(&receiver, at, &passed_on));
-    let ran = execute::run(&plan, &options);
+    let ran = execute::run_with_files(&plan, &options, &directory, files);
     // The last copies of the sender end the thread, which must pass everything on before the run counts as ended.
     drop(options);
     let has_started = passing.join().unwrap_or(true);
