@@ -15,6 +15,7 @@ mod written_objects;
 pub use abort_uploads::abort_all;
 pub use companion::Companion;
 pub use description::{command_line, load_text};
+pub use host::name as host_name;
 pub use options::{PartEvent, PartOfFleet, RunOptions};
 pub use prepare::{own_descriptors, prepare};
 pub use written_objects::{forget_written, written};
