@@ -1,10 +1,11 @@
-//! Messages of agents and coordinators, and lists of hosts: no input causes a panic, messages that are accepted come back,
+//! Messages of agents and coordinators, messages of the bus, and lists of hosts: no input causes a panic, messages that are accepted come back,
 //! and no message of an agent breaks the rules of a coordinator.
 #![no_main]
 
 use fleet::clock::CoordinatorTime;
 use fleet::coordinator::{Coordinator, Settings};
 use fleet::message::{FromAgent, Hash, RunId, ToAgent};
+use fleet::transport::nats::Frame;
 use fleet::{hosts, lines};
 use libfuzzer_sys::fuzz_target;
 use std::time::Duration;
@@ -32,6 +33,9 @@ fuzz_target!(|bytes: &[u8]| {
         now += 1_000_000;
         let _ = coordinator.on_message(CoordinatorTime(now), 0, message);
         let _ = coordinator.on_time(CoordinatorTime(now));
+    }
+    if let Some(frame) = Frame::decode(bytes) {
+        assert_eq!(Frame::decode(&frame.encode()), Some(frame));
     }
     if let Ok(text) = std::str::from_utf8(bytes) {
         let _ = hosts::parse_hosts(text);

@@ -32,6 +32,14 @@ impl TryFrom<String> for RunId {
     }
 }
 
+impl RunId {
+    /// Returns the name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 impl From<RunId> for String {
     fn from(id: RunId) -> Self {
         id.0

@@ -8,7 +8,7 @@ use std::path::Path;
 
 const PAGES: [(&str, &str, usize); 3] = [
     ("coming-from.md", include_str!("../../../docs/coming-from.md"), 30),
-    ("fleet.md", include_str!("../../../docs/fleet.md"), 3),
+    ("fleet.md", include_str!("../../../docs/fleet.md"), 5),
     ("metrics.md", include_str!("../../../docs/metrics.md"), 1),
 ];
 

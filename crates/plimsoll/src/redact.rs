@@ -74,7 +74,7 @@ fn joined(word: &str) -> String {
     if let Some(value) = word.strip_prefix("--connection=") {
         return format!("--connection={}", connection(value));
     }
-    for flag in ["", "--proxy=", "--url=", "--otlp="] {
+    for flag in ["", "--proxy=", "--url=", "--otlp=", "--fleet="] {
         if let Some(url) = word.strip_prefix(flag).filter(|url| url.contains("://")) {
             return format!("{flag}{}", url_text(url));
         }

@@ -54,7 +54,7 @@ pub use record::{
 };
 pub use record_reader::{INTERVALS_MAX, for_each_record, read_records};
 pub use roll_up::{RollUpRules, Step};
-pub use run_writer::{RESERVE_FILE, RecordCopy, RunWriter};
+pub use run_writer::{NewRun, RESERVE_FILE, RecordCopy, RunWriter};
 pub use saved_run::{Point, SavedRun};
 pub use segments::RECORDS_FILE;
 pub use snapshot::SNAPSHOT_FILE;

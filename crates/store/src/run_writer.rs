@@ -35,16 +35,31 @@ pub struct RunWriter {
     copy: Option<RecordCopy>,
 }
 
+/// A run directory whose run has not begun. Creating the files may take long on a slow disk. Beginning the run then takes
+/// little time. If this value is dropped, the files are removed.
+pub struct NewRun {
+    files: NewFiles,
+    frames: FrameWriter,
+}
+
+/// The new files of a run, which are removed when this value is dropped.
+struct NewFiles {
+    directory: PathBuf,
+    /// `true` if the directory did not exist before.
+    made_directory: bool,
+    has_begun: bool,
+}
+
 /// A function that gets a copy of each record, as a line of JSON without its line feed.
 pub type RecordCopy = Box<dyn FnMut(&[u8]) + Send>;
 
-impl RunWriter {
-    /// Creates the directory, reserves space for the end record, and writes the begin record.
+impl NewRun {
+    /// Creates the directory with an empty file of records, and reserves space for the end record.
     ///
     /// # Errors
     /// [`StoreErrorKind::Exists`] if the directory already contains a run; errors of the system, such as a full disk.
-    pub fn create(dir: &Path, begin: &Begin) -> Result<Self, StoreError> {
-        let created = !dir.exists();
+    pub fn create(dir: &Path) -> Result<Self, StoreError> {
+        let made_directory = !dir.exists();
         fs::create_dir_all(dir).map_err(|error| StoreError::new(dir, error))?;
         let path = dir.join(RECORDS_FILE);
         // If only a part of an earlier run was removed, these files remain. Readers would treat them as parts of the
@@ -55,11 +70,22 @@ impl RunWriter {
             }
         }
         let file = create_new(&path)?;
-        let reserve = dir.join(RESERVE_FILE);
+        let files = NewFiles { directory: dir.to_owned(), made_directory, has_begun: false };
         let frames = FrameWriter::new(Box::new(file)).map_err(|error| StoreError::new(&path, error))?;
-        let mut writer = Self {
-            path,
-            reserve,
+        let reserve = dir.join(RESERVE_FILE);
+        files::reserve(&reserve, RESERVE_BYTES).map_err(|error| StoreError::new(&reserve, error))?;
+        Ok(Self { files, frames })
+    }
+
+    /// Begins the run: writes the begin record.
+    ///
+    /// # Errors
+    /// Errors of the system, such as a full disk. The files are then removed.
+    pub fn begin(self, begin: &Begin) -> Result<RunWriter, StoreError> {
+        let Self { mut files, frames } = self;
+        let mut writer = RunWriter {
+            path: files.directory.join(RECORDS_FILE),
+            reserve: files.directory.join(RESERVE_FILE),
             frames,
             line: Vec::new(),
             begin: begin.clone(),
@@ -70,18 +96,34 @@ impl RunWriter {
             roll_up: None,
             copy: None,
         };
-        let begun = writer.reserve().and_then(|()| writer.append(&RecordRef::Begin(begin)));
-        if let Err(error) = begun {
-            // Remove the incomplete run, because it would make the next attempt fail.
-            let _ = fs::remove_file(&writer.reserve);
-            let _ = fs::remove_file(&writer.path);
-            if created {
-                // This removes the directory only if it is empty.
-                let _ = fs::remove_dir(dir);
-            }
-            return Err(error);
-        }
+        writer.append(&RecordRef::Begin(begin))?;
+        files.has_begun = true;
         Ok(writer)
+    }
+}
+
+impl Drop for NewFiles {
+    fn drop(&mut self) {
+        if self.has_begun {
+            return;
+        }
+        // An incomplete run would make the next attempt fail.
+        let _ = fs::remove_file(self.directory.join(RESERVE_FILE));
+        let _ = fs::remove_file(self.directory.join(RECORDS_FILE));
+        if self.made_directory {
+            // This removes the directory only if it is empty.
+            let _ = fs::remove_dir(&self.directory);
+        }
+    }
+}
+
+impl RunWriter {
+    /// Creates the directory, reserves space for the end record, and writes the begin record.
+    ///
+    /// # Errors
+    /// [`StoreErrorKind::Exists`] if the directory already contains a run; errors of the system, such as a full disk.
+    pub fn create(dir: &Path, begin: &Begin) -> Result<Self, StoreError> {
+        NewRun::create(dir)?.begin(begin)
     }
 
     /// Sets a function that [`RunWriter::interval`] calls between its steps. Serializing, compressing and writing take
@@ -195,10 +237,6 @@ impl RunWriter {
             copy(self.line.strip_suffix(b"\n").unwrap_or(&self.line));
         }
         Ok(())
-    }
-
-    fn reserve(&self) -> Result<(), StoreError> {
-        files::reserve(&self.reserve, RESERVE_BYTES).map_err(|error| StoreError::new(&self.reserve, error))
     }
 }
 
@@ -372,6 +410,21 @@ pub(crate) mod tests {
         assert!(matches!(error.kind, StoreErrorKind::Exists), "{error}");
         drop(writer);
         assert_eq!(SavedRun::read(dir.path()).unwrap().begin, begin());
+    }
+
+    #[test]
+    fn a_run_that_never_begins_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("runs/1");
+        let new = NewRun::create(&path).unwrap();
+        assert!(path.join(RECORDS_FILE).exists() && path.join(RESERVE_FILE).exists());
+        assert!(matches!(NewRun::create(&path), Err(error) if matches!(error.kind, StoreErrorKind::Exists)));
+        assert!(path.join(RECORDS_FILE).exists(), "the files of the first run were removed");
+        drop(new);
+        assert!(!path.exists());
+        let writer = NewRun::create(&path).unwrap().begin(&begin()).unwrap();
+        drop(writer);
+        assert_eq!(SavedRun::read(&path).unwrap().begin, begin());
     }
 
     #[test]

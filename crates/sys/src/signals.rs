@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use crate::kernel_call::check;
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
+/// Number of the counted signals that did not arrive, but were ordered with [`count_as_received`].
+static ORDERED: AtomicUsize = AtomicUsize::new(0);
 /// Number of the last signal; 0 before the first.
 static LAST: AtomicI32 = AtomicI32::new(0);
 
@@ -71,9 +73,22 @@ pub fn interrupts() -> Interrupts {
     Interrupts { count: COUNT.load(Ordering::Acquire), last }
 }
 
-/// Counts a signal as if it had arrived. So an order from elsewhere ends this process as a signal does.
+/// Counts a signal as if it had arrived. So an order from elsewhere ends the work of this process as a signal does.
 pub fn count_as_received(signal: Signal) {
+    ORDERED.fetch_add(1, Ordering::AcqRel);
     count_signal(signal.number());
+}
+
+/// Returns the number of signals that really arrived.
+pub fn arrived() -> usize {
+    let ordered = ORDERED.load(Ordering::Acquire);
+    COUNT.load(Ordering::Acquire).saturating_sub(ordered)
+}
+
+/// Forgets the signals of [`count_as_received`], so that they do not end the next work of this process.
+pub fn forget_ordered() {
+    let ordered = ORDERED.swap(0, Ordering::AcqRel);
+    COUNT.fetch_sub(ordered, Ordering::AcqRel);
 }
 
 /// The signal handler, which may use only atomics.
@@ -134,7 +149,11 @@ mod tests {
             raise(signal.number());
             assert_eq!(interrupts().last, Some(signal));
         }
-        let before = interrupts().count;
+        let (before, real) = (interrupts().count, arrived());
+        count_as_received(Signal::Interrupt);
+        assert_eq!((interrupts().count, arrived()), (before + 1, real));
+        forget_ordered();
+        assert_eq!((interrupts().count, arrived()), (before, real));
 
         // An interrupted wait has no events and no error.
         let poller = Poller::new().unwrap();

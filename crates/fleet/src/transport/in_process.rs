@@ -2,7 +2,7 @@
 
 use super::mailbox::Mailbox;
 use super::{AgentTransport, CoordinatorTransport, QUEUE_MAX, Received, SEND_WAIT, SendError};
-use crate::lines::{self, LineError};
+use crate::lines;
 use crate::message::{FromAgent, ToAgent};
 use serde::de::DeserializeOwned;
 use std::time::Duration;
@@ -34,14 +34,9 @@ pub fn in_process(agents: usize) -> (CoordinatorEnd, Vec<AgentEnd>) {
 }
 
 fn decode<M: DeserializeOwned>(line: Line) -> Received<M> {
-    let bytes = match line {
-        Received::Message(bytes) => bytes,
-        Received::Closed(reason) => return Received::Closed(reason),
-    };
-    match lines::read(&mut bytes.as_slice()) {
-        Ok(Some(message)) => Received::Message(message),
-        Ok(None) => Received::Closed(LineError::CutOff.to_string()),
-        Err(error) => Received::Closed(error.to_string()),
+    match line {
+        Received::Message(bytes) => Received::of_line(&bytes),
+        Received::Closed(reason) => Received::Closed(reason),
     }
 }
 

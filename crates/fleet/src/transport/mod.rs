@@ -5,13 +5,15 @@
 
 mod in_process;
 mod mailbox;
+pub mod nats;
 mod pipes;
 
 pub use in_process::{AgentEnd, CoordinatorEnd, in_process};
 pub use pipes::{AgentPipes, PipeToCoordinator, PipesToAgents};
 
-use crate::lines::LineError;
+use crate::lines::{self, LineError};
 use crate::message::{FromAgent, ToAgent};
+use serde::de::DeserializeOwned;
 use std::time::Duration;
 
 /// Maximum number of messages that wait for the coordinator per agent, or for an agent.
@@ -26,6 +28,17 @@ pub enum Received<M> {
     Message(M),
     /// Nothing more will arrive, for this reason.
     Closed(String),
+}
+
+impl<M: DeserializeOwned> Received<M> {
+    /// Returns the message in a line. A line that is not a message ends the connection.
+    fn of_line(line: &[u8]) -> Self {
+        match lines::read(&mut &*line) {
+            Ok(Some(message)) => Self::Message(message),
+            Ok(None) => Self::Closed(LineError::CutOff.to_string()),
+            Err(error) => Self::Closed(error.to_string()),
+        }
+    }
 }
 
 /// Reason why a message was not sent.

@@ -79,7 +79,11 @@ impl LoadCommand {
             Self::Get(args) => Ok(&mut args.urls),
             Self::Put(args) => Ok(&mut args.urls),
             Self::Mix(args) => Ok(&mut args.urls),
-            Self::Line(_) | Self::Fill(_) => Err(Failure::usage("--hosts works with get, put and mix")),
+            Self::Line(_) | Self::Fill(_) => {
+                let machines = self.common().fleet.machines();
+                Err(machines
+                    .map_or_else(|| Failure::usage("use get, put or mix"), |machines| hosts::unsupported(&machines)))
+            }
         }
     }
 
@@ -101,8 +105,8 @@ impl LoadCommand {
 
     /// Runs the command.
     pub fn run(mut self) -> Result<ExitCode, Failure> {
-        if let Some(hosts) = self.common().fleet.hosts.clone() {
-            return hosts::run(&mut self, hosts);
+        if let Some(machines) = self.common().fleet.machines() {
+            return hosts::run(&mut self, machines);
         }
         let link = emulated_link::prepare(self.link())?;
         // Live metrics are published on the network of this host, even if the load is made through a link.

@@ -4,11 +4,19 @@ use std::fs;
 use std::net::IpAddr;
 use store::Host;
 
+/// Returns the name of this host.
+pub fn name() -> String {
+    first_line("/proc/sys/kernel/hostname")
+}
+
+fn first_line(path: &str) -> String {
+    fs::read_to_string(path).ok().map(|text| text.trim().to_owned()).unwrap_or_default()
+}
+
 /// Collects information about this host.
 pub fn facts() -> Host {
-    let first_line = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned()).unwrap_or_default();
     Host {
-        name: first_line("/proc/sys/kernel/hostname"),
+        name: name(),
         kernel: first_line("/proc/sys/kernel/osrelease"),
         cpu: field("/proc/cpuinfo", "model name").unwrap_or_default(),
         cores: sys::limits::available_cores() as u32,

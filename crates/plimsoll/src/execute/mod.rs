@@ -15,6 +15,7 @@ mod written_objects;
 pub use abort_uploads::abort_all;
 pub use companion::Companion;
 pub use description::{command_line, load_text};
+pub use host::name as host_name;
 pub use options::{PartEvent, PartOfFleet, RunOptions};
 pub use prepare::{own_descriptors, prepare};
 pub use written_objects::{forget_written, written};
@@ -32,7 +33,7 @@ use recording::Recording;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use store::{End, EndReason, SavedRun};
+use store::{End, EndReason, NewRun, SavedRun};
 use study::objective_monitor::ObjectiveMonitor;
 
 /// Size from which freed memory returns to the system at once. Histograms are larger and live for about a second. If
@@ -56,7 +57,7 @@ pub fn run_and_show(mut plan: Plan, options: &RunOptions) -> Result<(Vec<SavedRu
     for number in 1..=options.repeat {
         let directory = if options.repeat > 1 { repeats::directory(&base, number) } else { base.clone() };
         let options = &RunOptions { number: Some((number, options.repeat)), ..options.clone() };
-        let (run, _) = run_in(&plan, options, &directory, None)?;
+        let (run, _) = run_in(&plan, options, &directory, (None, None))?;
         if let Some(failure) = run_end::unreachable(&plan, &run) {
             return Err(failure);
         }
@@ -82,10 +83,21 @@ pub fn run(plan: &Plan, options: &RunOptions) -> Result<SavedRun, Failure> {
     run_end::unreachable(plan, &run).map_or(Ok(run), Err)
 }
 
+/// Creates the files of a run before its start, so that a slow disk does not delay the start.
+pub fn create_files(directory: &Path) -> Result<NewRun, Failure> {
+    NewRun::create(directory).map_err(|error| cannot_save("the run", &error))
+}
+
+/// Like [`run`], but with files from [`create_files`].
+pub fn run_with_files(plan: &Plan, options: &RunOptions, directory: &Path, files: NewRun) -> Result<SavedRun, Failure> {
+    let (run, _) = run_in(plan, options, directory, (Some(files), None))?;
+    run_end::unreachable(plan, &run).map_or(Ok(run), Err)
+}
+
 /// Like [`run`], but an unreachable target is a result instead of an error. Also returns the monitor from the options,
 /// which now contains the observations of the run.
 pub fn run_level(plan: &Plan, options: &RunOptions) -> Result<(SavedRun, Option<ObjectiveMonitor>), Failure> {
-    run_in(plan, options, &run_directory(plan, options), None)
+    run_in(plan, options, &run_directory(plan, options), (None, None))
 }
 
 /// Runs a prepared plan in this directory with a companion, and saves the run, but does not show it. An unreachable
@@ -96,7 +108,7 @@ pub fn run_with(
     directory: &Path,
     companion: Companion<'_>,
 ) -> Result<SavedRun, Failure> {
-    run_in(plan, options, directory, Some(companion)).map(|(run, _)| run)
+    run_in(plan, options, directory, (None, Some(companion))).map(|(run, _)| run)
 }
 
 /// Returns the run directory. If the user named no directory, returns a new directory with the time and the target in
@@ -112,7 +124,7 @@ fn run_in(
     plan: &Plan,
     options: &RunOptions,
     directory: &Path,
-    companion: Option<Companion<'_>>,
+    (files, companion): (Option<NewRun>, Option<Companion<'_>>),
 ) -> Result<(SavedRun, Option<ObjectiveMonitor>), Failure> {
     let keeps_uploads = companion.is_some();
     let log_ops = companion.as_ref().map_or(plan.log_ops, |companion| companion.log_ops);
@@ -121,7 +133,8 @@ fn run_in(
     let until_start = options.part.as_ref().map_or(Duration::ZERO, PartOfFleet::until_start);
     let started_unix_ms = saved::unix_ms().saturating_add(u64::try_from(until_start.as_millis()).unwrap_or(u64::MAX));
     let begin = description::begin(plan, options, link.as_ref(), started_unix_ms);
-    let writer = store::RunWriter::create(directory, &begin).map_err(|error| cannot_save("the run", &error))?;
+    let files = files.map_or_else(|| create_files(directory), Ok)?;
+    let writer = files.begin(&begin).map_err(|error| cannot_save("the run", &error))?;
     let mut writer = writer.giving_way(engine::give_way);
     if let Some(part) = options.part.clone() {
         let copy = move |line: &[u8]| part.report(PartEvent::Record(line.to_vec()));

@@ -1,7 +1,9 @@
 //! The flags of a run on several hosts.
 
+use super::bus;
 use crate::load::{count, positive_span};
-use fleet::hosts::parse_hosts;
+use fleet::hosts::{HOSTS_MAX, parse_hosts};
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 /// The flags of a run on several hosts.
@@ -10,21 +12,51 @@ use std::time::Duration;
 pub struct Args {
     /// Make the load on these hosts together, over ssh, e.g. a,b or client-{1...6}. Rate, concurrency, operations and
     /// bytes are totals over all hosts. See docs/fleet.md.
-    #[arg(long, value_name = "HOSTS", value_parser = hosts, help_heading = HEADING, hide_short_help = true)]
+    #[arg(
+        long,
+        value_name = "HOSTS",
+        value_parser = hosts,
+        group = "machines",
+        help_heading = HEADING,
+        hide_short_help = true
+    )]
     pub hosts: Option<Hosts>,
+    /// The message bus.
+    #[command(flatten)]
+    pub bus: bus::Args,
+    /// Number of agents that make the load together.
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = agents,
+        requires = "fleet",
+        help_heading = HEADING,
+        hide_short_help = true
+    )]
+    pub agents: Option<NonZeroUsize>,
+    /// Maximum time to wait until enough agents are free [default: 30s].
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = positive_span,
+        requires = "fleet",
+        help_heading = HEADING,
+        hide_short_help = true
+    )]
+    pub agents_wait: Option<Duration>,
     /// Command that connects to a host, in place of ssh. It must accept the options of ssh [default: the environment
     /// variable PLIMSOLL_SSH, or ssh].
     #[arg(long, value_name = "COMMAND", requires = "hosts", help_heading = HEADING, hide_short_help = true)]
     pub ssh: Option<String>,
     /// Give each host its own server: host number i uses only URL number i.
-    #[arg(long, requires = "hosts", help_heading = HEADING, hide_short_help = true)]
+    #[arg(long, requires = "machines", help_heading = HEADING, hide_short_help = true)]
     pub pair: bool,
     /// Number of hosts that may be lost after the start. If more are lost, the result is PARTIAL.
     #[arg(
         long,
         value_name = "N",
         value_parser = count::<usize>,
-        requires = "hosts",
+        requires = "machines",
         help_heading = HEADING,
         hide_short_help = true
     )]
@@ -34,7 +66,7 @@ pub struct Args {
         long,
         value_name = "TIME",
         value_parser = positive_span,
-        requires = "hosts",
+        requires = "machines",
         help_heading = HEADING,
         hide_short_help = true
     )]
@@ -52,12 +84,43 @@ pub struct Args {
 }
 
 /// Heading of the flags in help texts.
-const HEADING: &str = "Hosts";
+pub const HEADING: &str = "Hosts";
 
 /// Hides the flags of a run on several hosts from the help text of a command that does not support them.
 pub fn hide(flag: clap::Arg) -> clap::Arg {
     let is_of_hosts = flag.get_help_heading() == Some(HEADING);
     if is_of_hosts { flag.hide(true) } else { flag }
+}
+
+/// The machines that make a load together.
+pub enum Machines {
+    /// Hosts on which ssh starts agents.
+    Hosts(Hosts),
+    /// Agents that wait on a message bus.
+    Bus(fleet::transport::nats::BusOptions),
+}
+
+impl Machines {
+    /// Returns the flag that names machines of this kind.
+    pub fn flag(&self) -> &'static str {
+        match self {
+            Self::Hosts(_) => "--hosts",
+            Self::Bus(_) => "--fleet",
+        }
+    }
+}
+
+impl Args {
+    /// Returns the machines, if a flag names them.
+    pub fn machines(&self) -> Option<Machines> {
+        let hosts = self.hosts.clone().map(Machines::Hosts);
+        hosts.or_else(|| self.bus.options().map(Machines::Bus))
+    }
+}
+
+fn agents(text: &str) -> Result<NonZeroUsize, String> {
+    let number: NonZeroUsize = count(text)?;
+    if number.get() <= HOSTS_MAX { Ok(number) } else { Err(format!("at most {HOSTS_MAX} agents make a run")) }
 }
 
 /// Names of hosts, at least one.

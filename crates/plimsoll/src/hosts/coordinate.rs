@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use fleet::clock::CoordinatorTime;
 use fleet::coordinator::{Action, Coordinator, Outcome, Settings};
 use fleet::message::ToAgent;
-use fleet::transport::{self, AgentPipes, CoordinatorTransport, PipesToAgents};
+use fleet::transport::{self, CoordinatorTransport};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -21,18 +21,21 @@ pub struct Fleet {
     clock: ProcessClock,
     coordinator: Coordinator,
     due: VecDeque<Action>,
-    transport: PipesToAgents,
+    transport: Box<dyn CoordinatorTransport>,
     remotes: Vec<Remote>,
     received: Received,
     interrupts: usize,
 }
 
 impl Fleet {
-    /// Begins a run on agents that were started.
-    pub fn new(settings: Settings, names: Vec<String>, agents: Vec<(Remote, AgentPipes)>, received: Received) -> Self {
+    /// Begins a run on agents that were started, or were called. `remotes` are the processes that keep the connections.
+    pub fn new(
+        settings: Settings,
+        names: Vec<String>,
+        (transport, remotes): (Box<dyn CoordinatorTransport>, Vec<Remote>),
+        received: Received,
+    ) -> Self {
         let clock = ProcessClock::start();
-        let (remotes, pipes): (Vec<_>, Vec<_>) = agents.into_iter().unzip();
-        let transport = PipesToAgents::new(pipes);
         let (coordinator, due) = Coordinator::begin(settings, names, CoordinatorTime(clock.nanos()));
         Self { clock, coordinator, due: due.into(), transport, remotes, received, interrupts: 0 }
     }
@@ -63,7 +66,7 @@ impl Fleet {
             self.received.tick(self.coordinator.start().map(|start| now.0.saturating_sub(start.0)));
         };
         let Self { transport, remotes, received, .. } = self;
-        // The ends of the pipes end the agents, and these end the connections.
+        // The ends of the pipes end the agents that ssh started, and these end the connections.
         drop(transport);
         drop(remotes);
         Ok((outcome, received))

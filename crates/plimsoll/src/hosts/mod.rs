@@ -1,10 +1,13 @@
-//! Runs on several hosts (`--hosts`): agents on the hosts make parts of one load, and this process coordinates them.
+//! Runs on several hosts (`--hosts`, `--fleet`): agents on the hosts make parts of one load, and this process coordinates
+//! them.
 //!
-//! The crate [`fleet`] has the protocol and its rules. This module starts the agents over ssh ([`remote`]), carries out
+//! The crate [`fleet`] has the protocol and its rules, and the message bus ([`bus`] has its flags). This module starts
+//! agents over ssh ([`remote`]), or calls those that wait on the bus. It carries out
 //! the decisions of the coordinator ([`coordinate`]), saves what the agents send ([`received`]) and merges it into one
 //! run ([`result`]). The other end is `command/agent`.
 
 mod args;
+pub mod bus;
 pub mod clock;
 mod coordinate;
 pub mod plan_text;
@@ -13,7 +16,7 @@ mod received;
 mod remote;
 mod result;
 
-pub use args::{Args, Hosts, hide};
+pub use args::{Args, Machines, hide};
 
 use crate::command::load_command::LoadCommand;
 use crate::console;
@@ -25,16 +28,19 @@ use crate::saved::{self, html_file};
 use coordinate::Fleet;
 use fleet::coordinator::{Abort, Ended, Outcome, Settings};
 use fleet::message::RunId;
+use fleet::transport::nats::{BusOptions, CallError, NatsToAgents};
+use fleet::transport::{CoordinatorTransport, PipesToAgents};
 use program::Program;
 use received::Received;
 use remote::{Launcher, Remote};
 use report::escape::bounded;
 use report::number::{bytes, plural};
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store::StoreErrorKind;
 
 /// Default of `--start-spread`.
@@ -43,6 +49,10 @@ const SPREAD_MAX: Duration = Duration::from_millis(5);
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 /// Maximum time for the preparation of an agent, which may list a bucket or log in.
 const PREPARE_MAX: Duration = Duration::from_secs(600);
+/// Default of `--agents-wait`.
+const AGENTS_WAIT: Duration = Duration::from_secs(30);
+/// Time after which the user is told that the program waits for agents.
+const TELL_AFTER: Duration = Duration::from_secs(2);
 /// Maximum length of the reason for a loss, which may be text from an agent.
 const LOSS_MAX: usize = 600;
 /// Environment variable with the default of `--ssh`.
@@ -50,33 +60,41 @@ const SSH_VARIABLE: &str = "PLIMSOLL_SSH";
 
 /// Refuses the flags of this module, for commands that do not support them.
 pub fn refuse(args: &load::Args) -> Result<(), Failure> {
-    match args.fleet.hosts {
-        None => Ok(()),
-        Some(_) => Err(Failure::usage("--hosts works with get, put and mix")),
-    }
+    args.fleet.machines().map_or(Ok(()), |machines| Err(unsupported(&machines)))
 }
 
-/// Makes the load of a command on several hosts, and shows the result.
-pub fn run(command: &mut LoadCommand, hosts: Hosts) -> Result<ExitCode, Failure> {
-    let Hosts(names) = hosts;
-    check(command, &names)?;
+/// Returns the failure for a command that does not support these machines.
+pub fn unsupported(machines: &Machines) -> Failure {
+    Failure::usage(format!("{} works with get, put and mix", machines.flag()))
+}
+
+/// The agents of a run: their names, the connections to them, and the processes that keep these connections.
+struct Agents {
+    names: Vec<String>,
+    transport: Box<dyn CoordinatorTransport>,
+    remotes: Vec<Remote>,
+}
+
+/// Makes the load of a command on several machines, and shows the result.
+pub fn run(command: &mut LoadCommand, machines: Machines) -> Result<ExitCode, Failure> {
+    check(command, &machines)?;
     let words = words()?;
     let plan = plan_text::write(&words)?;
-    let ssh = ssh(&command.common().fleet)?;
+    let args = command.common().fleet.clone();
     execute::prepare_process();
     let program = Program::of_this_process()?;
-    let settings = settings(&command.common().fleet, &program, plan)?;
+    let settings = settings(&args, &program, plan)?;
     let directory = directory(command)?;
-    let path = command.common().fleet.agent_program.clone();
-    let launcher = Launcher { ssh, program: &program, path };
-    let agents = start_all(&launcher, &names)?;
-    drop(launcher);
+    let Agents { names, transport, remotes } = match machines {
+        Machines::Hosts(hosts) => start_all(&args, hosts.0, &program)?,
+        Machines::Bus(options) => call_all(&args, &options, &settings.run)?,
+    };
     // The program file is large, and no longer needed.
     drop(program);
     let common = command.common();
     let options = load::run_options(common);
     let received = Received::new(&directory, &names, options.progress.clone());
-    let (outcome, received) = Fleet::new(settings.clone(), names, agents, received).run()?;
+    let (outcome, received) = Fleet::new(settings.clone(), names, (transport, remotes), received).run()?;
     let ended = match outcome {
         Outcome::Ended(ended) => ended,
         Outcome::Aborted(abort) => return Err(aborted(&abort)),
@@ -93,7 +111,15 @@ pub fn run(command: &mut LoadCommand, hosts: Hosts) -> Result<ExitCode, Failure>
 }
 
 /// Refuses flags that have no meaning for several hosts yet, and mistakes that need no agent to be found.
-fn check(command: &mut LoadCommand, names: &[String]) -> Result<(), Failure> {
+fn check(command: &mut LoadCommand, machines: &Machines) -> Result<(), Failure> {
+    let (flag, fleet) = (machines.flag(), &command.common().fleet);
+    let count = match machines {
+        Machines::Hosts(hosts) => hosts.0.len(),
+        Machines::Bus(_) => fleet
+            .agents
+            .map(NonZeroUsize::get)
+            .ok_or_else(|| Failure::usage("--fleet needs the number of agents that make the load: add --agents N"))?,
+    };
     let mut urls = command.urls_mut()?.clone();
     plan_text::refuse_standard_input(command)?;
     let common = command.common();
@@ -107,14 +133,14 @@ fn check(command: &mut LoadCommand, names: &[String]) -> Result<(), Failure> {
         ("--otlp", output.live_metrics.otlp.is_some()),
         ("--link", common.connections.link.is_some()),
     ];
-    if let Some((flag, _)) = refused.into_iter().find(|(_, given)| *given) {
-        return Err(Failure::usage(format!("--hosts does not support {flag} yet: leave one of them out")));
+    if let Some((other, _)) = refused.into_iter().find(|(_, given)| *given) {
+        return Err(Failure::usage(format!("{flag} does not support {other} yet: leave one of them out")));
     }
-    if common.fleet.tolerate_lost.is_some_and(|lost| lost >= names.len()) {
+    if common.fleet.tolerate_lost.is_some_and(|lost| lost >= count) {
         return Err(Failure::usage("--tolerate-lost: at least one host must remain"));
     }
     if common.fleet.pair {
-        plan_text::pair(&mut urls, 0, names.len())?;
+        plan_text::pair(&mut urls, 0, count)?;
     }
     Ok(())
 }
@@ -148,8 +174,8 @@ fn settings(args: &Args, program: &Program, plan: String) -> Result<Settings, Fa
     })
 }
 
-/// Returns a number that tells this run from others of the same second.
-fn unique() -> u32 {
+/// Returns a number that tells a run from others of the same second, and an agent from others on the same host.
+pub fn unique() -> u32 {
     let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().subsec_nanos();
     (std::process::id().wrapping_mul(0x9E37_79B9) ^ nanos) & 0x00FF_FFFF
 }
@@ -165,11 +191,33 @@ fn directory(command: &mut LoadCommand) -> Result<PathBuf, Failure> {
     Ok(directory)
 }
 
+/// Calls the agents that wait on the bus.
+fn call_all(args: &Args, options: &BusOptions, run: &RunId) -> Result<Agents, Failure> {
+    let (count, wait) = (args.agents.unwrap_or(NonZeroUsize::MIN), args.agents_wait.unwrap_or(AGENTS_WAIT));
+    let begun = Instant::now();
+    let mut is_told = false;
+    let goes_on = || {
+        if !is_told && begun.elapsed() > TELL_AFTER {
+            is_told = true;
+            console::eprintln(&format!("waiting for {} at {}", plural(count.get() as u64, "free agent"), options.url));
+        }
+        interrupted().is_none()
+    };
+    let transport = NatsToAgents::call(options, run, count, wait, goes_on).map_err(|error| match &error {
+        CallError::Bus(error) => bus::unusable(error),
+        CallError::TooFew { .. } => Failure::could_not_run(format!(
+            "no run was made: {error}; start `plimsoll agent --fleet {}` on more hosts, or wait longer with --agents-wait",
+            options.url
+        )),
+        CallError::Interrupted => progress::requests_interrupted(error.to_string()),
+    })?;
+    let names = transport.names();
+    Ok(Agents { names, transport: Box::new(transport), remotes: Vec::new() })
+}
+
 /// Starts all agents at the same time. Fails with the first host, in the order of the user, on which this fails.
-fn start_all(
-    launcher: &Launcher<'_>,
-    names: &[String],
-) -> Result<Vec<(Remote, fleet::transport::AgentPipes)>, Failure> {
+fn start_all(args: &Args, names: Vec<String>, program: &Program) -> Result<Agents, Failure> {
+    let launcher = Launcher { ssh: ssh(args)?, program, path: args.agent_program.clone() };
     let size = bytes(launcher.program.bytes().len() as u64);
     let start = |name: &String| {
         let copying = || console::eprintln(&format!("copying plimsoll ({size}) to {name}"));
@@ -181,7 +229,7 @@ fn start_all(
         starting.into_iter().map(|thread| thread.join().unwrap_or_else(|_| defect())).collect()
     });
     let failed = started.iter().filter(|started| started.is_err()).count();
-    let named = started.into_iter().zip(names);
+    let named = started.into_iter().zip(&names);
     let agents = named.map(|(started, name)| {
         started.map_err(|why| {
             let more = if failed > 1 {
@@ -194,7 +242,8 @@ fn start_all(
             ))
         })
     });
-    agents.collect()
+    let (remotes, pipes): (Vec<_>, Vec<_>) = agents.collect::<Result<Vec<_>, Failure>>()?.into_iter().unzip();
+    Ok(Agents { names, transport: Box::new(PipesToAgents::new(pipes)), remotes })
 }
 
 fn aborted(abort: &Abort) -> Failure {

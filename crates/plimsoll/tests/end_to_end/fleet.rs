@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-fn serve() -> (Server, String) {
+pub fn serve() -> (Server, String) {
     let server = Server::start(&Config::default()).expect("the server starts");
     let url = format!("http://{}/blackhole/1KiB", server.addresses()[0]);
     (server, url)
@@ -20,7 +20,7 @@ fn words(command: &[&str], flags: &[String]) -> Vec<String> {
 }
 
 /// Returns the number of operations of each agent that succeeded.
-fn ok_of_agents(report: &Report) -> Vec<u64> {
+pub fn ok_of_agents(report: &Report) -> Vec<u64> {
     report.list("/fleet/agents").iter().map(|agent| agent["ok"].as_u64().unwrap()).collect()
 }
 
@@ -33,11 +33,11 @@ fn records(directory: &Path) -> Vec<Value> {
     lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
 
-fn intervals(directory: &Path) -> usize {
+pub fn intervals(directory: &Path) -> usize {
     records(directory).iter().filter(|record| record.get("interval").is_some()).count()
 }
 
-fn end_of(directory: &Path) -> Option<Value> {
+pub fn end_of(directory: &Path) -> Option<Value> {
     records(directory).iter().find_map(|record| record.get("end").cloned())
 }
 

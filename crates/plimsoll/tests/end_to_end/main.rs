@@ -18,6 +18,7 @@ mod fill_cells;
 mod fill_completions;
 mod fill_sia;
 mod fleet;
+mod fleet_bus;
 mod front;
 mod generate;
 mod help;

@@ -1,155 +1,113 @@
-//! `plimsoll agent`: makes a part of a run on several hosts. The coordinator starts it over ssh and talks to it over
-//! standard input and output ([`fleet`]).
+//! `plimsoll agent`: makes a part of a run on several hosts. A coordinator starts it over ssh and talks to it over standard
+//! input and output. With `--fleet`, the agent waits on a message bus, and takes part in one run after the other.
 //!
-//! This thread exchanges messages. Another thread prepares and makes the run ([`work`]). The run directory stays on this
-//! host.
+//! This thread exchanges messages ([`session`]). Another thread prepares and makes the run ([`work`]). The run directory
+//! stays on this host.
 
+mod policy;
+mod session;
 mod work;
 
 use crate::failure::{Exit, Failure};
+use crate::hosts::bus;
 use crate::hosts::clock::ProcessClock;
 use crate::hosts::program::Program;
-use crate::{console, execute};
-use fleet::agent::{Action, Agent, Event, StopReason};
-use fleet::clock::AgentTime;
-use fleet::transport::{AgentTransport, PipeToCoordinator, Received, SendError};
+use crate::{console, execute, progress};
+use fleet::agent::StopReason;
+use fleet::message::Hash;
+use fleet::transport::PipeToCoordinator;
+use fleet::transport::nats::{AgentName, BusOptions, NatsAgent};
+use policy::Policy;
+use session::Session;
 use std::io::{stdin, stdout};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
-use sys::signals::{self, Signal};
-use work::{Worker, WorkerEvent};
+use sys::signals;
 
 /// The flags of `agent`.
 #[derive(clap::Args, Debug)]
-pub struct Args {}
+pub struct Args {
+    /// The message bus on which the agent waits for runs.
+    #[command(flatten)]
+    bus: bus::Args,
+    /// End after one run.
+    #[arg(long, requires = "fleet")]
+    once: bool,
+    /// YAML file with the loads that this host may make: targets, rate, concurrency, duration, verbs. See docs/fleet.md.
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+}
 
-/// Time between two looks at the events of the run.
-const TICK: Duration = Duration::from_millis(20);
+/// Time between two looks at interrupts while the agent waits for a run.
+const TICK: Duration = Duration::from_millis(100);
+
+/// The parts of an agent that all of its runs share.
+pub struct Shared {
+    /// The clock of the agent.
+    clock: ProcessClock,
+    /// The hash of this program.
+    build: Hash,
+    /// The loads that this host may make.
+    policy: Arc<Policy>,
+}
 
 /// Runs the command.
-pub fn run(_args: &Args) -> Result<ExitCode, Failure> {
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let policy = Arc::new(args.policy.as_deref().map_or_else(|| Ok(Policy::default()), Policy::read)?);
     execute::prepare_process();
-    let clock = ProcessClock::start();
-    let program = Program::of_this_process()?;
-    let pipe = PipeToCoordinator::new(stdin(), stdout());
-    let agent = Agent::new(program.hash(), AgentTime(clock.nanos()));
-    drop(program);
-    Session { clock, pipe, agent, worker: None, held: Vec::new(), has_started: false, reason: None }.run()
+    let shared = Shared { clock: ProcessClock::start(), build: Program::of_this_process()?.hash(), policy };
+    match args.bus.options() {
+        Some(options) => wait_for_runs(&shared, &options, args.once),
+        None => {
+            let pipe = PipeToCoordinator::new(stdin(), stdout());
+            exit_code(Session::new(&shared, Box::new(pipe)).run())
+        }
+    }
 }
 
-/// The part of this process in a run.
-struct Session {
-    clock: ProcessClock,
-    pipe: PipeToCoordinator,
-    agent: Agent,
-    worker: Option<Worker>,
-    /// Records from before the start, which the coordinator gets after the start.
-    held: Vec<String>,
-    has_started: bool,
-    reason: Option<StopReason>,
+/// Takes part in the runs of coordinators on the bus, until an interrupt.
+fn wait_for_runs(shared: &Shared, options: &BusOptions, once: bool) -> Result<ExitCode, Failure> {
+    let name = AgentName::on_host(&execute::host_name(), crate::hosts::unique());
+    let mut agent = NatsAgent::connect(options, name).map_err(|error| bus::unusable(&error))?;
+    console::eprintln(&format!("agent {} waits for runs at {}", agent.name().as_str(), options.url));
+    loop {
+        if let Some(connection) = agent.next_run(TICK) {
+            let run = connection.run().as_str().to_owned();
+            let reason = Session::new(shared, Box::new(connection)).run();
+            signals::forget_ordered();
+            if once {
+                return exit_code(reason);
+            }
+            console::eprintln(&format!("run {run}: {}", about(reason)));
+        }
+        if signals::arrived() > 0 {
+            return Ok(progress::exit_of_interrupt().into());
+        }
+    }
 }
 
-impl Session {
-    fn run(mut self) -> Result<ExitCode, Failure> {
-        while !self.agent.is_over() {
-            let now = self.now();
-            let left = self.agent.deadline().map_or(TICK, |at| Duration::from_nanos(at.0.saturating_sub(now.0)));
-            let actions = match self.pipe.receive(left.min(TICK)) {
-                Some(Received::Message(message)) => {
-                    let now = self.now();
-                    self.agent.on_message(now, message)
-                }
-                Some(Received::Closed(_)) => break,
-                None => {
-                    let now = self.now();
-                    self.agent.on_time(now)
-                }
-            };
-            self.carry_out(actions);
-            self.pass_events_on();
+/// Describes the end of a run.
+fn about(reason: Option<StopReason>) -> String {
+    match reason {
+        Some(StopReason::Done) => "done".to_owned(),
+        Some(StopReason::Refused(refusal)) => {
+            format!("this agent refused to take part: the coordinator sent: {refusal}")
         }
-        let Self { pipe, worker, reason, has_started, .. } = self;
-        // Without a regular end, the load must stop. Its run directory gets its end in any case.
-        if let Some(worker) = worker.filter(|_| reason != Some(StopReason::Done)) {
-            signals::count_as_received(Signal::Terminate);
-            if !has_started {
-                // As a second signal does, leave without waiting for the requests of the preparation.
-                signals::count_as_received(Signal::Terminate);
-            }
-            worker.end();
-        }
-        drop(pipe);
-        match reason {
-            Some(StopReason::Done) => Ok(ExitCode::SUCCESS),
-            Some(StopReason::LeaseLost) => {
-                Err(Failure::could_not_run("the coordinator was silent for too long, so the load was stopped"))
-            }
-            Some(_) => Ok(Exit::CouldNotRun.into()),
-            None => Err(Failure::could_not_run("the connection to the coordinator ended, so the load was stopped")),
-        }
+        Some(StopReason::Aborted) => "the coordinator ended the run".to_owned(),
+        Some(StopReason::LeaseLost) => "the coordinator was silent for too long, so the load was stopped".to_owned(),
+        Some(StopReason::StartMissed) => "the order to start arrived too late".to_owned(),
+        Some(StopReason::Failed) => "this agent could not make its part".to_owned(),
+        None => "the connection to the coordinator ended, so the load was stopped".to_owned(),
     }
+}
 
-    fn now(&self) -> AgentTime {
-        AgentTime(self.clock.nanos())
-    }
-
-    fn carry_out(&mut self, actions: Vec<Action>) {
-        for action in actions {
-            match action {
-                Action::Send(message) => {
-                    // If the coordinator does not read, its lease ends.
-                    match self.pipe.send(&message) {
-                        Ok(()) => {}
-                        Err(SendError::Line(error)) => {
-                            let actions = self.agent.on_event(Event::Failed(error.to_string()));
-                            self.carry_out(actions);
-                        }
-                        Err(error) => console::eprintln(&format!("a message could not be sent: {error}")),
-                    }
-                }
-                Action::Prepare { plan, run, part } => {
-                    self.worker = Some(Worker::start(plan, run, part));
-                }
-                Action::Start { at } => {
-                    let at = self.clock.instant(at.0);
-                    if let Some(worker) = &self.worker {
-                        worker.start_at(at);
-                    }
-                }
-                Action::Finish => signals::count_as_received(Signal::Interrupt),
-                Action::Stop(reason) => self.reason = Some(reason),
-            }
-        }
-    }
-
-    /// Passes the events of the run on to the coordinator.
-    fn pass_events_on(&mut self) {
-        while !self.agent.is_over()
-            && let Some(event) = self.worker.as_ref().and_then(Worker::next_event)
-        {
-            let events = match event {
-                WorkerEvent::Prepared => vec![Event::Prepared],
-                WorkerEvent::Started(start) => {
-                    self.has_started = true;
-                    let at = AgentTime(self.clock.nanos_at(start));
-                    let held = std::mem::take(&mut self.held).into_iter().map(Event::Record);
-                    std::iter::once(Event::Started(at)).chain(held).collect()
-                }
-                WorkerEvent::Record { record, has_started: false } => {
-                    self.held.push(record);
-                    Vec::new()
-                }
-                WorkerEvent::Record { record, has_started: true } => vec![Event::Record(record)],
-                WorkerEvent::Ended => vec![Event::Ended],
-                WorkerEvent::Failed(why) => {
-                    console::eprintln(&why);
-                    vec![Event::Failed(why)]
-                }
-            };
-            for event in events {
-                let actions = self.agent.on_event(event);
-                self.carry_out(actions);
-            }
-        }
+/// Returns the exit code of an agent that took part in one run.
+fn exit_code(reason: Option<StopReason>) -> Result<ExitCode, Failure> {
+    match reason {
+        Some(StopReason::Done) => Ok(ExitCode::SUCCESS),
+        None | Some(StopReason::LeaseLost) => Err(Failure::could_not_run(about(reason))),
+        Some(_) => Ok(Exit::CouldNotRun.into()),
     }
 }

@@ -1,5 +1,6 @@
 //! The thread of an agent that prepares and makes its part of a run.
 
+use super::policy::Policy;
 use crate::command::load_command::LoadCommand;
 use crate::command::mix;
 use crate::execute::{self, PartEvent, PartOfFleet, RunOptions};
@@ -11,6 +12,7 @@ use crate::saved::OutputFormat;
 use engine::plan::Plan;
 use fleet::message::{Part, RunId};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
@@ -47,11 +49,11 @@ pub struct Worker {
 
 impl Worker {
     /// Starts to prepare the run.
-    pub fn start(plan: String, run: RunId, part: Part) -> Self {
+    pub fn start(plan: String, run: RunId, part: Part, policy: Arc<Policy>) -> Self {
         let (start, ordered) = channel();
         let (sender, events) = sync_channel(EVENTS_MAX);
         let thread = thread::spawn(move || {
-            let worked = work(&plan, run, part, &ordered, &sender);
+            let worked = work(&plan, (run, part), &policy, &ordered, &sender);
             let _ = sender.send(match worked {
                 Ok(()) => WorkerEvent::Ended,
                 Err(failure) => WorkerEvent::Failed(failure.into_message()),
@@ -87,22 +89,26 @@ impl Worker {
 /// Prepares and makes the run.
 fn work(
     text: &str,
-    run: RunId,
-    part: Part,
+    (run, part): (RunId, Part),
+    policy: &Policy,
     start: &Receiver<Instant>,
     events: &SyncSender<WorkerEvent>,
 ) -> Result<(), Failure> {
     let words = plan_text::read(text)?;
     let (command, own) = plan_text::command_of(&words, part.index, part.of)?;
+    policy.check_command(&command)?;
     let (plan, options) = command.plan()?;
     refuse_unlisted(&command, &plan)?;
     let load = execute::load_text(&plan);
     let mut plan = plan.split(own).map_err(Failure::usage)?;
+    policy.check_plan(&mut plan)?;
     execute::prepare(&mut plan)?;
-    let _ = events.send(WorkerEvent::Prepared);
-    let Ok(at) = start.recv() else { return Ok(()) };
     let run = String::from(run);
     let directory = directory(&run, part.index)?;
+    // A slow disk delays the message that this agent is ready, and not the start.
+    let files = execute::create_files(&directory)?;
+    let _ = events.send(WorkerEvent::Prepared);
+    let Ok(at) = start.recv() else { return Ok(()) };
     let (sender, receiver) = sync_channel(EVENTS_MAX);
     let of_fleet = PartOfFleet {
         part: FleetPart { run, index: part.index, of: part.of, load },
@@ -121,7 +127,7 @@ fn work(
     };
     let passed_on = events.clone();
     let passing = thread::spawn(move || pass_on(&receiver, at, &passed_on));
-    let ran = execute::run(&plan, &options);
+    let ran = execute::run_with_files(&plan, &options, &directory, files);
     // The last copies of the sender end the thread, which must pass everything on before the run counts as ended.
     drop(options);
     let has_started = passing.join().unwrap_or(true);

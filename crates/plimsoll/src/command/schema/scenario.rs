@@ -13,8 +13,13 @@ use study::scenario::{Hooks, LINK, Order};
 const COMMANDS: [&str; 5] = ["get", "put", "mix", "line", "fill"];
 /// Flags that are not settings. The study itself selects the runs, their number and directories, and the form of the
 /// results.
-pub const NO_SETTINGS: [&str; 19] = [
+pub const NO_SETTINGS: [&str; 24] = [
     "hosts",
+    "fleet",
+    "fleet-creds",
+    "fleet-ca",
+    "agents",
+    "agents-wait",
     "ssh",
     "pair",
     "tolerate-lost",

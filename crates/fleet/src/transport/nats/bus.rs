@@ -1,0 +1,283 @@
+//! The connection to the bus. A thread of its own drives it; the owner of [`Bus`] sends and receives without blocking, or
+//! with a limited wait.
+
+use super::frame::{Frame, HEAD_MAX};
+use crate::transport::mailbox::Mailbox;
+use async_nats::connection::State;
+use async_nats::{Client, ConnectOptions, Event, ServerAddr, Subject, Subscriber};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// Maximum number of messages that wait for the owner, and of messages that wait to be sent. Links repeat what is lost.
+const WAITING_MAX: usize = 1024;
+/// Maximum length of the body of a message. Shorter messages leave the bus free for others.
+const BODY_MAX: usize = 128 << 10;
+/// Smallest maximum length of a message with which a bus is usable.
+const PAYLOAD_MIN: usize = 4 << 10;
+/// Time limit for connecting to a server.
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// Maximum pause between two attempts to connect again.
+const RECONNECT_EVERY: Duration = Duration::from_millis(500);
+/// Time between two checks of the connection.
+const PING_EVERY: Duration = Duration::from_secs(5);
+/// Time limit for sending the last messages.
+const FLUSH_MAX: Duration = Duration::from_secs(1);
+
+/// A change of the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BusEvent {
+    /// The connection is lost. The client tries to connect again.
+    Lost,
+    /// The client is connected again.
+    Back,
+}
+
+/// A function that is called when the connection changes.
+pub type OnBusEvent = Arc<dyn Fn(BusEvent) + Send + Sync>;
+
+/// The way to a bus.
+#[derive(Clone)]
+pub struct BusOptions {
+    /// URLs of the servers, separated by commas: `nats://HOST:PORT` or `tls://HOST:PORT`.
+    pub url: String,
+    /// File with credentials, as `nsc` writes it.
+    pub credentials: Option<PathBuf>,
+    /// File with the CA certificates to trust. TLS is then required.
+    pub ca: Option<PathBuf>,
+    /// Called when the connection changes.
+    pub on_event: OnBusEvent,
+}
+
+/// Reason why a bus is not usable.
+#[derive(Debug, thiserror::Error)]
+pub enum NatsError {
+    /// The URL contains a user or a password.
+    #[error("the URL contains credentials, which other users of this host can see: write them to a .creds file")]
+    CredentialsInUrl,
+    /// The URL is malformed.
+    #[error("the URL must be nats://HOST:PORT or tls://HOST:PORT")]
+    Url,
+    /// The file with credentials cannot be read.
+    #[error("cannot read the credentials in {}: {error}", path.display())]
+    Credentials {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// No server could be reached, or it refused the connection.
+    #[error("cannot connect to {url}: {why}")]
+    Connect {
+        /// The URL.
+        url: String,
+        /// Why.
+        why: String,
+    },
+    /// The server accepts only small messages.
+    #[error("the server accepts only messages up to {0} bytes: set max_payload to at least {PAYLOAD_MIN}")]
+    Payload(usize),
+    /// The thread of the connection cannot be started.
+    #[error("cannot start a thread: {0}")]
+    Thread(std::io::Error),
+}
+
+/// A message that arrived, with its subject.
+pub type Arrived = (String, Frame);
+
+/// A connection to the bus.
+pub struct Bus {
+    client: Client,
+    inbox: Mailbox<Arrived>,
+    outbox: Option<mpsc::Sender<(String, Vec<u8>)>>,
+    thread: Option<JoinHandle<()>>,
+    piece_max: usize,
+}
+
+impl Bus {
+    /// Connects to the bus, and subscribes to subjects.
+    ///
+    /// # Errors
+    /// Fails if no server can be reached, or if the options are unusable.
+    pub fn connect(options: &BusOptions, subjects: Vec<String>) -> Result<Self, NatsError> {
+        let servers = servers(&options.url)?;
+        let inbox = Mailbox::new(WAITING_MAX);
+        let (outbox, sending) = mpsc::channel(WAITING_MAX);
+        let (report, connected) = sync_channel(1);
+        let (own, options) = (inbox.clone(), options.clone());
+        let work = move || match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime.block_on(drive(servers, options, subjects, own, sending, report)),
+            Err(error) => {
+                let _ = report.send(Err(NatsError::Thread(error)));
+            }
+        };
+        let thread = thread::Builder::new().name("bus".to_owned()).spawn(work).map_err(NatsError::Thread)?;
+        let lost = || NatsError::Thread(std::io::Error::other("it ended"));
+        let client: Client = connected.recv().unwrap_or_else(|_| Err(lost()))?;
+        let payload = client.server_info().max_payload;
+        if payload < PAYLOAD_MIN {
+            return Err(NatsError::Payload(payload));
+        }
+        let piece_max = (payload - HEAD_MAX).min(BODY_MAX);
+        Ok(Self { client, inbox, outbox: Some(outbox), thread: Some(thread), piece_max })
+    }
+
+    /// Returns the maximum length of the body of a message.
+    pub fn piece_max(&self) -> usize {
+        self.piece_max
+    }
+
+    /// Returns whether the connection is open now.
+    pub fn is_connected(&self) -> bool {
+        self.client.connection_state() == State::Connected
+    }
+
+    /// Sends a message, which may get lost.
+    pub fn send(&self, subject: String, frame: &Frame) {
+        if let Some(outbox) = &self.outbox {
+            let _ = outbox.try_send((subject, frame.encode()));
+        }
+    }
+
+    /// Returns the next message, or `None` if none arrives for `wait`.
+    pub fn receive(&self, wait: Duration) -> Option<Arrived> {
+        self.inbox.take(wait)
+    }
+}
+
+impl Drop for Bus {
+    fn drop(&mut self) {
+        self.inbox.abandon();
+        // Without this sender, the thread sends the rest and ends.
+        self.outbox = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Returns the servers that a URL names. Errors do not quote the URL, which may contain a secret.
+fn servers(url: &str) -> Result<Vec<ServerAddr>, NatsError> {
+    if url.contains('@') {
+        return Err(NatsError::CredentialsInUrl);
+    }
+    let server = |text: &str| {
+        let is_plain = text.starts_with("nats://") || text.starts_with("tls://");
+        let server = text.parse::<ServerAddr>().ok().filter(|server| is_plain && !server.host().is_empty());
+        server.ok_or(NatsError::Url)
+    };
+    url.split(',').map(server).collect()
+}
+
+/// Drives the connection until the owner drops its end.
+async fn drive(
+    servers: Vec<ServerAddr>,
+    options: BusOptions,
+    subjects: Vec<String>,
+    inbox: Mailbox<Arrived>,
+    mut sending: mpsc::Receiver<(String, Vec<u8>)>,
+    report: SyncSender<Result<Client, NatsError>>,
+) {
+    let client = match open(servers, &options, subjects, &inbox).await {
+        Ok(client) => client,
+        Err(error) => {
+            let _ = report.send(Err(error));
+            return;
+        }
+    };
+    let _ = report.send(Ok(client.clone()));
+    while let Some((subject, bytes)) = sending.recv().await {
+        // Fails for messages that are too long for a server after a reconnect. Their link then gets no receipts, and the
+        // agent counts as silent.
+        let _ = client.publish(subject, bytes.into()).await;
+    }
+    let _ = tokio::time::timeout(FLUSH_MAX, client.flush()).await;
+}
+
+/// Connects, and starts to pass on messages with these subjects.
+async fn open(
+    servers: Vec<ServerAddr>,
+    options: &BusOptions,
+    subjects: Vec<String>,
+    inbox: &Mailbox<Arrived>,
+) -> Result<Client, NatsError> {
+    let failed = |why: String| NatsError::Connect { url: options.url.clone(), why };
+    let client = settings(options).await?.connect(servers).await.map_err(|error| failed(error.to_string()))?;
+    for subject in subjects {
+        let subscriber = client.subscribe(subject).await.map_err(|error| failed(error.to_string()))?;
+        tokio::spawn(pass_on(subscriber, inbox.clone()));
+    }
+    // The server knows the subscriptions when the next messages are sent.
+    let flushed = tokio::time::timeout(CONNECT_MAX, client.flush()).await;
+    match flushed {
+        Ok(Ok(())) => Ok(client),
+        Ok(Err(error)) => Err(failed(error.to_string())),
+        Err(_) => Err(failed("the server does not respond".to_owned())),
+    }
+}
+
+async fn settings(options: &BusOptions) -> Result<ConnectOptions, NatsError> {
+    // The process may have linked several providers, and rustls then has no default.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let on_event = Arc::clone(&options.on_event);
+    let mut was_connected = false;
+    let report = std::sync::Mutex::new(move |event: &Event| match event {
+        Event::Connected if std::mem::replace(&mut was_connected, true) => on_event(BusEvent::Back),
+        Event::Disconnected => on_event(BusEvent::Lost),
+        _ => {}
+    });
+    let report = Arc::new(report);
+    let mut settings = ConnectOptions::new()
+        .name("plimsoll")
+        .connection_timeout(CONNECT_MAX)
+        .ping_interval(PING_EVERY)
+        .subscription_capacity(WAITING_MAX)
+        .client_capacity(WAITING_MAX)
+        .reconnect_delay_callback(|attempts| if attempts <= 1 { Duration::ZERO } else { RECONNECT_EVERY })
+        .event_callback(move |event| {
+            let report = Arc::clone(&report);
+            async move { (report.lock().unwrap_or_else(std::sync::PoisonError::into_inner))(&event) }
+        });
+    if let Some(path) = &options.credentials {
+        let read = settings.credentials_file(path).await;
+        settings = read.map_err(|error| NatsError::Credentials { path: path.clone(), error })?;
+    }
+    if let Some(path) = &options.ca {
+        settings = settings.add_root_certificates(path.clone()).require_tls(true);
+    }
+    Ok(settings)
+}
+
+/// Passes the messages of a subscription on. Without space in the inbox, messages are lost, and repeated by their links.
+async fn pass_on(mut subscriber: Subscriber, inbox: Mailbox<Arrived>) {
+    while let Some(message) = next(&mut subscriber).await {
+        if let Some(frame) = Frame::decode(&message.1) {
+            let _ = inbox.post((message.0.to_string(), frame), Duration::ZERO);
+        }
+    }
+}
+
+async fn next(subscriber: &mut Subscriber) -> Option<(Subject, Vec<u8>)> {
+    use futures_util::StreamExt;
+    subscriber.next().await.map(|message| (message.subject, message.payload.to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_with_credentials_are_refused_and_not_shown() {
+        for url in ["nats://me:CANARY@h:4222", "tls://CANARY@h", "me:CANARY@h"] {
+            let error = servers(url).expect_err("it has credentials");
+            assert!(matches!(error, NatsError::CredentialsInUrl) && !error.to_string().contains("CANARY"), "{error}");
+        }
+        for url in ["", "h:4222", "http://h/", "ws://h/", "nats://", "nats://a,"] {
+            assert!(matches!(servers(url), Err(NatsError::Url)), "{url}");
+        }
+        assert_eq!(servers("nats://a:4222,tls://b").expect("good").len(), 2);
+    }
+}

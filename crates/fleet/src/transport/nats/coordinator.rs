@@ -1,0 +1,204 @@
+//! The coordinator's end of the bus: it calls agents, and exchanges messages with those that it chose.
+
+use super::bus::{Bus, BusOptions, NatsError};
+use super::frame::{AgentName, Frame, Head};
+use super::link::Link;
+use super::{CALL, agent_subject, run_subjects, sender};
+use crate::lines::{self, LineError};
+use crate::message::{FromAgent, RunId, ToAgent};
+use crate::transport::{CoordinatorTransport, QUEUE_MAX, Received, SendError};
+use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
+
+/// Time between two calls. The agents have this time to reply.
+const CALL_EVERY: Duration = Duration::from_millis(500);
+/// Maximum number of agents whose replies are kept.
+const OFFERS_MAX: usize = 4096;
+/// Time for which a coordinator that ends waits for its last messages to arrive.
+const END_WAIT: Duration = Duration::from_secs(3);
+
+/// Reason why there are no agents for a run.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// The bus is not usable.
+    #[error(transparent)]
+    Bus(#[from] NatsError),
+    /// Too few agents are free.
+    #[error("only {free} of {wanted} agents were free within {} s, and {busy} were busy with other runs", .waited.as_secs())]
+    TooFew {
+        /// The number of agents that the run needs.
+        wanted: usize,
+        /// The number of free agents.
+        free: usize,
+        /// The number of agents that belong to other runs.
+        busy: usize,
+        /// The time limit.
+        waited: Duration,
+    },
+    /// The user interrupted the wait.
+    #[error("interrupted while waiting for agents")]
+    Interrupted,
+}
+
+/// An agent of the run.
+struct Peer {
+    name: AgentName,
+    link: Link,
+    /// `true` if the agent has left the run, or its link failed.
+    closed: bool,
+}
+
+/// The coordinator's end of the links to all agents. Dropping it sends what is left, and tells the agents that the
+/// coordinator has left.
+pub struct NatsToAgents {
+    bus: Bus,
+    run: RunId,
+    peers: Vec<Peer>,
+    inbox: VecDeque<(usize, Received<FromAgent>)>,
+}
+
+impl NatsToAgents {
+    /// Calls agents until this number of them is free, and connects to exactly so many: the first ones in the order of
+    /// their names. `goes_on` is asked regularly whether to go on waiting.
+    ///
+    /// # Errors
+    /// Fails if the bus is not usable, or if too few agents are free within `wait`.
+    pub fn call(
+        options: &BusOptions,
+        run: &RunId,
+        count: NonZeroUsize,
+        wait: Duration,
+        mut goes_on: impl FnMut() -> bool,
+    ) -> Result<Self, CallError> {
+        let bus = Bus::connect(options, vec![run_subjects(run)])?;
+        let until = Instant::now() + wait;
+        loop {
+            let offers = offers(&bus, run);
+            let free = || offers.iter().filter(|(_, busy)| !**busy).map(|(name, _)| name);
+            if free().count() >= count.get() {
+                let peer =
+                    |name: &AgentName| Peer { name: name.clone(), link: Link::new(bus.piece_max()), closed: false };
+                let peers = free().take(count.get()).map(peer).collect();
+                return Ok(Self { bus, run: run.clone(), peers, inbox: VecDeque::new() });
+            }
+            if !goes_on() {
+                return Err(CallError::Interrupted);
+            }
+            if Instant::now() >= until {
+                let free = free().count();
+                return Err(CallError::TooFew { wanted: count.get(), free, busy: offers.len() - free, waited: wait });
+            }
+        }
+    }
+
+    /// Returns the names of the agents, in the order of their numbers.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.peers.iter().map(|peer| peer.name.as_str().to_owned()).collect()
+    }
+
+    /// Sends what is due. Without a connection, everything waits.
+    fn send_due(&mut self) {
+        if !self.bus.is_connected() {
+            return;
+        }
+        let now = Instant::now();
+        for peer in self.peers.iter_mut().filter(|peer| !peer.closed) {
+            while let Some((head, body)) = peer.link.next_to_send(now) {
+                self.bus.send(agent_subject(&peer.name), &Frame { run: self.run.clone(), head, body });
+            }
+        }
+    }
+
+    fn take(&mut self, subject: &str, frame: &Frame) {
+        let Some(name) = sender(subject).filter(|_| frame.run == self.run) else { return };
+        let Some(index) = self.peers.iter().position(|peer| peer.name == name && !peer.closed) else { return };
+        let has_space = self.inbox.len() < QUEUE_MAX.saturating_mul(self.peers.len());
+        let Some(peer) = self.peers.get_mut(index) else { return };
+        match frame.head {
+            // Without space, the piece is not acknowledged, and arrives again.
+            Head::Piece { number, last } if has_space => {
+                let received = match peer.link.on_piece(number, last, &frame.body) {
+                    Ok(line) => line.map(|line| Received::of_line(&line)),
+                    Err(_) => Some(Received::Closed(LineError::TooLong.to_string())),
+                };
+                peer.closed = matches!(received, Some(Received::Closed(_)));
+                self.inbox.extend(received.map(|received| (index, received)));
+            }
+            Head::Received { next } => peer.link.on_received(Instant::now(), next),
+            Head::Bye => {
+                peer.closed = true;
+                self.inbox.push_back((index, Received::Closed("the agent has left the run".to_owned())));
+            }
+            Head::Piece { .. } | Head::Call | Head::Offer { .. } => {}
+        }
+    }
+
+    /// Sends what is due and receives messages until `done`, or for `wait`.
+    fn exchange(&mut self, wait: Duration, done: impl Fn(&Self) -> bool) {
+        let until = Instant::now() + wait;
+        loop {
+            self.send_due();
+            let now = Instant::now();
+            if done(self) || now >= until {
+                return;
+            }
+            // While the bus is away, the time of a repetition may have passed.
+            let repeats = self.peers.iter().filter(|peer| !peer.closed).filter_map(|peer| peer.link.repeat_at());
+            let next = repeats.filter(|at| *at > now).chain([until]).min().unwrap_or(until);
+            if let Some((subject, frame)) = self.bus.receive(next - now) {
+                self.take(&subject, &frame);
+            }
+        }
+    }
+}
+
+/// Calls all agents once. Returns those that reply, and whether they are busy.
+fn offers(bus: &Bus, run: &RunId) -> BTreeMap<AgentName, bool> {
+    let mut offers = BTreeMap::new();
+    let until = Instant::now() + CALL_EVERY;
+    if bus.is_connected() {
+        bus.send(CALL.to_owned(), &Frame::new(run, Head::Call));
+    }
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if let Some((subject, frame)) = bus.receive(left)
+            && let Head::Offer { busy } = frame.head
+            && frame.run == *run
+            && offers.len() < OFFERS_MAX
+            && let Some(name) = sender(&subject)
+        {
+            offers.insert(name, busy);
+        }
+        if left.is_zero() {
+            return offers;
+        }
+    }
+}
+
+impl CoordinatorTransport for NatsToAgents {
+    fn send(&mut self, agent: usize, message: &ToAgent) -> Result<(), SendError> {
+        let line = lines::encode(message)?;
+        let peer = self.peers.get_mut(agent).filter(|peer| !peer.closed).ok_or(SendError::Closed)?;
+        peer.link.push(&line)?;
+        self.send_due();
+        Ok(())
+    }
+
+    fn receive(&mut self, wait: Duration) -> Option<(usize, Received<FromAgent>)> {
+        self.exchange(wait, |own| !own.inbox.is_empty());
+        self.inbox.pop_front()
+    }
+}
+
+impl Drop for NatsToAgents {
+    fn drop(&mut self) {
+        let arrived = |own: &Self| own.peers.iter().all(|peer| peer.closed || peer.link.is_empty());
+        // Without a connection, nothing arrives. The agents stop at the end of their lease.
+        self.exchange(END_WAIT, |own| arrived(own) || !own.bus.is_connected());
+        for peer in &self.peers {
+            self.bus.send(agent_subject(&peer.name), &Frame::new(&self.run, Head::Bye));
+        }
+    }
+}

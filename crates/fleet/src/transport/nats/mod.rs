@@ -1,0 +1,48 @@
+//! Messages over NATS, a message bus: agents dial out to the bus and wait for runs, and coordinators call them.
+//!
+//! The bus loses messages, for example while it restarts. So each pair of coordinator and agent has a [`link`] with
+//! numbers, acknowledgements and repetitions, and everything that was sent arrives once and in order, or the link ends.
+//! Limits: a message of the bus is smaller than the server allows, and each queue has a maximum length. What does not fit
+//! into a queue is not acknowledged, and is therefore repeated.
+//!
+//! | subject | from | content |
+//! |---|---|---|
+//! | `plimsoll.call` | a coordinator | asks which agents are free |
+//! | `plimsoll.agent.NAME` | a coordinator | messages for one agent |
+//! | `plimsoll.run.RUN.NAME` | an agent | messages for the coordinator of this run |
+
+mod agent;
+mod bus;
+mod coordinator;
+mod frame;
+mod link;
+
+pub use agent::{NatsAgent, NatsToCoordinator};
+pub use bus::{BusEvent, BusOptions, NatsError, OnBusEvent};
+pub use coordinator::{CallError, NatsToAgents};
+pub use frame::{AgentName, Frame, Head};
+
+use crate::message::RunId;
+
+/// Subject on which coordinators call all agents.
+const CALL: &str = "plimsoll.call";
+
+/// Returns the subject of an agent.
+fn agent_subject(name: &AgentName) -> String {
+    format!("plimsoll.agent.{}", name.as_str())
+}
+
+/// Returns the subject on which an agent sends messages to the coordinator of a run.
+fn run_subject(run: &RunId, name: &AgentName) -> String {
+    format!("plimsoll.run.{}.{}", run.as_str(), name.as_str())
+}
+
+/// Returns the subjects on which the coordinator of a run receives the messages of all agents.
+fn run_subjects(run: &RunId) -> String {
+    format!("plimsoll.run.{}.*", run.as_str())
+}
+
+/// Returns the agent that sent a message with this subject.
+fn sender(subject: &str) -> Option<AgentName> {
+    AgentName::try_from(subject.rsplit('.').next()?.to_owned()).ok()
+}

@@ -1,0 +1,136 @@
+//! The part of an agent in one run: passes messages, time and events to the rules in [`fleet::agent`], and carries out
+//! their decisions.
+
+use super::Shared;
+use super::work::{Worker, WorkerEvent};
+use crate::console;
+use fleet::agent::{Action, Agent, Event, StopReason};
+use fleet::clock::AgentTime;
+use fleet::transport::{AgentTransport, Received, SendError};
+use std::sync::Arc;
+use std::time::Duration;
+use sys::signals::{self, Signal};
+
+/// Time between two looks at the events of the run.
+const TICK: Duration = Duration::from_millis(20);
+
+/// The part of this agent in a run.
+pub struct Session<'a> {
+    shared: &'a Shared,
+    connection: Box<dyn AgentTransport + 'a>,
+    agent: Agent,
+    worker: Option<Worker>,
+    /// Records from before the start, which the coordinator gets after the start.
+    held: Vec<String>,
+    has_started: bool,
+    reason: Option<StopReason>,
+}
+
+impl<'a> Session<'a> {
+    /// Begins to take part in a run.
+    pub fn new(shared: &'a Shared, connection: Box<dyn AgentTransport + 'a>) -> Self {
+        let agent = Agent::new(shared.build, AgentTime(shared.clock.nanos()));
+        Self { shared, connection, agent, worker: None, held: Vec::new(), has_started: false, reason: None }
+    }
+
+    /// Takes part in the run until it ends. Returns the reason for its end; `None` if the connection ended.
+    pub fn run(mut self) -> Option<StopReason> {
+        while !self.agent.is_over() {
+            let now = self.now();
+            let left = self.agent.deadline().map_or(TICK, |at| Duration::from_nanos(at.0.saturating_sub(now.0)));
+            let actions = match self.connection.receive(left.min(TICK)) {
+                Some(Received::Message(message)) => {
+                    let now = self.now();
+                    self.agent.on_message(now, message)
+                }
+                Some(Received::Closed(_)) => break,
+                None => {
+                    let now = self.now();
+                    self.agent.on_time(now)
+                }
+            };
+            self.carry_out(actions);
+            self.pass_events_on();
+            if !self.has_started && signals::arrived() > 0 {
+                let actions = self.agent.on_event(Event::Failed("it was interrupted before the start".to_owned()));
+                self.carry_out(actions);
+            }
+        }
+        let Self { connection, worker, reason, has_started, .. } = self;
+        // Without a regular end, the load must stop. Its run directory gets its end in any case.
+        if let Some(worker) = worker.filter(|_| reason != Some(StopReason::Done)) {
+            signals::count_as_received(Signal::Terminate);
+            if !has_started {
+                // As a second signal does, leave without waiting for the requests of the preparation.
+                signals::count_as_received(Signal::Terminate);
+            }
+            worker.end();
+        }
+        drop(connection);
+        reason
+    }
+
+    fn now(&self) -> AgentTime {
+        AgentTime(self.shared.clock.nanos())
+    }
+
+    fn carry_out(&mut self, actions: Vec<Action>) {
+        for action in actions {
+            match action {
+                Action::Send(message) => {
+                    // If the coordinator does not read, its lease ends.
+                    match self.connection.send(&message) {
+                        Ok(()) => {}
+                        Err(SendError::Line(error)) => {
+                            let actions = self.agent.on_event(Event::Failed(error.to_string()));
+                            self.carry_out(actions);
+                        }
+                        Err(error) => console::eprintln(&format!("a message could not be sent: {error}")),
+                    }
+                }
+                Action::Prepare { plan, run, part } => {
+                    self.worker = Some(Worker::start(plan, run, part, Arc::clone(&self.shared.policy)));
+                }
+                Action::Start { at } => {
+                    let at = self.shared.clock.instant(at.0);
+                    if let Some(worker) = &self.worker {
+                        worker.start_at(at);
+                    }
+                }
+                Action::Finish => signals::count_as_received(Signal::Interrupt),
+                Action::Stop(reason) => self.reason = Some(reason),
+            }
+        }
+    }
+
+    /// Passes the events of the run on to the coordinator.
+    fn pass_events_on(&mut self) {
+        while !self.agent.is_over()
+            && let Some(event) = self.worker.as_ref().and_then(Worker::next_event)
+        {
+            let events = match event {
+                WorkerEvent::Prepared => vec![Event::Prepared],
+                WorkerEvent::Started(start) => {
+                    self.has_started = true;
+                    let at = AgentTime(self.shared.clock.nanos_at(start));
+                    let held = std::mem::take(&mut self.held).into_iter().map(Event::Record);
+                    std::iter::once(Event::Started(at)).chain(held).collect()
+                }
+                WorkerEvent::Record { record, has_started: false } => {
+                    self.held.push(record);
+                    Vec::new()
+                }
+                WorkerEvent::Record { record, has_started: true } => vec![Event::Record(record)],
+                WorkerEvent::Ended => vec![Event::Ended],
+                WorkerEvent::Failed(why) => {
+                    console::eprintln(&why);
+                    vec![Event::Failed(why)]
+                }
+            };
+            for event in events {
+                let actions = self.agent.on_event(event);
+                self.carry_out(actions);
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A real nats-server on a loopback port, and agents that wait on it.
+
+use super::{Running, TestDir, peer, wait_for};
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Returns the path of nats-server, or `None` to skip the test. With `REQUIRE_PEERS=1`, the test fails.
+fn program() -> Option<PathBuf> {
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join("go/bin"));
+    let places = ["/usr/sbin", "/usr/bin", "/usr/local/bin"].map(PathBuf::from).into_iter().chain(home);
+    peer("nats-server", places.map(|place| place.join("nats-server")).find(|path| path.exists()))
+}
+
+/// A running nats-server. It stops when this value is dropped.
+pub struct Nats {
+    program: PathBuf,
+    configuration: PathBuf,
+    address: SocketAddr,
+    process: Option<Running>,
+}
+
+impl Nats {
+    /// Starts nats-server with more lines of configuration. Returns `None` to skip the test.
+    pub fn start(place: &TestDir, more: &str) -> Option<Self> {
+        let program = program()?;
+        // The port must stay the same after a restart, so choose one that was free a moment ago.
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("can bind a loopback port");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        drop(listener);
+        let configuration = place.write("nats.conf", format!("listen: \"{address}\"\n{more}\n"));
+        let mut nats = Self { program, configuration, address, process: None };
+        nats.start_again();
+        Some(nats)
+    }
+
+    /// Stops the server at once, as a crash does.
+    pub fn kill(&mut self) {
+        self.process = None;
+    }
+
+    /// Starts the server again, on the same port.
+    pub fn start_again(&mut self) {
+        let mut command = Command::new(&self.program);
+        command.arg("-c").arg(&self.configuration);
+        self.process = Some(Running::of(command));
+        wait_for("nats-server", || TcpStream::connect(self.address).ok());
+    }
+
+    /// Returns the URL of the server.
+    pub fn url(&self) -> String {
+        format!("nats://{}", self.address)
+    }
+
+    /// Returns the URL of the server for TLS.
+    pub fn tls_url(&self) -> String {
+        format!("tls://localhost:{}", self.address.port())
+    }
+}
+
+/// An agent that waits on the bus, with its own directories.
+pub struct Agent {
+    pub process: Running,
+    /// Name of the agent on the bus.
+    pub name: String,
+    directory: PathBuf,
+}
+
+impl Agent {
+    /// Starts an agent, and waits until it is connected.
+    pub fn start(place: &TestDir, number: usize, flags: &[&str]) -> Self {
+        let directory = place.path(&format!("agent-{number}"));
+        fs::create_dir_all(&directory).expect("can create a directory");
+        let mut command = place.command(["agent"].iter().chain(flags));
+        command.env("XDG_STATE_HOME", &directory);
+        let process = Running::of(command);
+        let line = process.wait_for_error_line("agent ");
+        let name = line.split(' ').nth(1).expect("the line has a name").to_owned();
+        Self { process, name, directory }
+    }
+
+    /// Returns the run directories that the agent made, in the order of their names.
+    pub fn runs(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.directory.join("plimsoll/runs")).into_iter().flatten().flatten();
+        let mut runs: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| has_records(path)).collect();
+        runs.sort();
+        runs
+    }
+}
+
+fn has_records(path: &Path) -> bool {
+    path.join("records.jsonl.zst").exists()
+}
