@@ -107,7 +107,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // Running processes at the ends would keep the namespaces alive.
+        // Processes that still run at an end would keep its namespace alive.
         let _ = self.record.kill_processes();
     }
 }

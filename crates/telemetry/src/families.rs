@@ -343,6 +343,6 @@ fn collected(state: &State) -> Vec<Family> {
     };
     vec![
         gauge("plimsoll_collected_value", "Last value of a collected series that may fall.", of(ColumnKind::Gauge)),
-        counter("plimsoll_collected", Unit::None, "Last value of a collected total.", of(ColumnKind::Counter)),
+        counter("plimsoll_collected", Unit::None, "Most recent value of a collected counter.", of(ColumnKind::Counter)),
     ]
 }

@@ -16,8 +16,8 @@ const CLIENT_MAX: f64 = 0.1;
 /// into the initial window of a connection (RFC 6928). The data arrives together with the acknowledgement of the
 /// request, so the round-trip times show nothing about the link.
 const LINK_BYTES: u64 = 14_600;
-/// Minimum share of the run for which other processes keep a slow client from running. With a smaller share, these
-/// processes are not reported as the limit.
+/// If other processes keep a slow client off the cores for a smaller share of the run, they are not reported as the
+/// limit.
 const TAKEN_MIN: f64 = 0.05;
 /// Minimum share of an emulated path's rate at which the path counts as full.
 pub(super) const PATH_FULL: f64 = 0.9;

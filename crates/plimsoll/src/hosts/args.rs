@@ -10,7 +10,7 @@ use std::time::Duration;
 #[derive(clap::Args, Clone, Debug)]
 #[group(skip)]
 pub struct Args {
-    /// Make the load on these hosts together, over ssh, e.g. a,b or client-{1...6}. Rate, concurrency, operations and
+    /// Generate the load on these hosts instead of this one, over ssh, e.g. a,b or client-{1...6}. Rate, concurrency, operations and
     /// bytes are totals over all hosts. See docs/fleet.md.
     #[arg(
         long,

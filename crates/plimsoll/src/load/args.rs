@@ -322,7 +322,7 @@ pub struct Output {
     #[arg(long, help_heading = "Checks and results", hide_short_help = true)]
     pub log_ops: bool,
     /// Poll metrics during the run. The HTML report charts them below the load. WHAT is host, ssh=HOST, process=NAME,
-    /// probe=HOST:PORT or SET=URL, e.g. minio=http://host:9000. See `plimsoll collect --help`.
+    /// probe=HOST:PORT, or a set of metrics and its URL, e.g. minio=http://host:9000. See `plimsoll collect --help`.
     #[arg(long, value_name = "WHAT", help_heading = "Checks and results", hide_short_help = true)]
     pub collect: Vec<Collect>,
     /// Time between two polls of --collect.

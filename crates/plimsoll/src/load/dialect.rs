@@ -243,7 +243,7 @@ fn connection(text: &str) -> Result<Connection, Failure> {
     let kind = parts.next().unwrap_or_default().trim();
     if kind.is_empty() || kind.contains('=') {
         return Err(Failure::usage(
-            "--connection: write the type first, for example blackhole, or sftp,hostname=h,username=u",
+            "--connection: the type must come first, e.g. `blackhole` or `sftp,hostname=h,username=u`",
         ));
     }
     let parameter = |part: &str| match part.split_once('=') {

@@ -11,8 +11,8 @@ pub enum FillError {
         /// Process ID of the other process, if the lock file contains one.
         pid: Option<u32>,
     },
-    /// The directory is not empty and not a fill.
-    #[error("not empty and not a fill; choose another directory")]
+    /// The directory is not empty, and `plimsoll fill` did not make it.
+    #[error("the directory is not empty, and `plimsoll fill` did not make it; choose another directory")]
     NotEmpty,
     /// The directory does not contain a fill.
     #[error("not a fill, because it contains no {}", super::IDENTITY_FILE)]
