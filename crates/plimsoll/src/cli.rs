@@ -59,7 +59,7 @@ pub enum Command {
     Export(export::Args),
     /// Checks limits, ports, buffers, clocks and maximum load of this host, and prints fixes for problems.
     Doctor(doctor::Args),
-    /// Makes parts of runs on several hosts: waits for them on a message bus. `--hosts` starts this command over ssh.
+    /// Waits for runs on several hosts (`--fleet`), and makes a part of each.
     Agent(agent::Args),
     /// Prints JSON Schemas of the `--json` outputs and of scenarios.
     Schema(schema::Args),

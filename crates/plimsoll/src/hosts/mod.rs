@@ -112,6 +112,9 @@ pub fn run(command: &mut LoadCommand, machines: Machines) -> Result<ExitCode, Fa
 
 /// Refuses flags that have no meaning for several hosts yet, and mistakes that need no agent to be found.
 fn check(command: &mut LoadCommand, machines: &Machines) -> Result<(), Failure> {
+    if let Machines::Bus(options) = machines {
+        options.check().map_err(|error| bus::unusable(&error))?;
+    }
     let (flag, fleet) = (machines.flag(), &command.common().fleet);
     let count = match machines {
         Machines::Hosts(hosts) => hosts.0.len(),
@@ -149,7 +152,9 @@ fn check(command: &mut LoadCommand, machines: &Machines) -> Result<(), Failure> 
 fn words() -> Result<Vec<String>, Failure> {
     let words = std::env::args_os().skip(1).map(OsString::into_string);
     let words: Result<Vec<String>, _> = std::iter::once(Ok("plimsoll".to_owned())).chain(words).collect();
-    words.map_err(|word| Failure::usage(format!("--hosts: the argument {word:?} is not UTF-8")))
+    words.map_err(|word| {
+        Failure::usage(format!("the argument {word:?} is not UTF-8, which a run on several hosts needs"))
+    })
 }
 
 fn ssh(args: &Args) -> Result<Vec<String>, Failure> {

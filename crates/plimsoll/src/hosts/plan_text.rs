@@ -20,7 +20,7 @@ const WORDS_MAX: usize = 10_000;
 pub fn write(words: &[String]) -> Result<String, Failure> {
     if let Some(shown) = redact::literal_secret(words) {
         return Err(Failure::usage(format!(
-            "--hosts: `{shown}` contains a secret, which is not sent to other hosts: write @FILE or ${{ENV}}, which each host reads itself"
+            "`{shown}` contains a secret, which is not sent to other hosts: write @FILE or ${{ENV}}, which each host reads itself"
         )));
     }
     Ok(json!({ "words": words }).to_string())
@@ -54,7 +54,7 @@ pub fn refuse_standard_input(command: &LoadCommand) -> Result<(), Failure> {
     let LoadCommand::Get(args) = command else { return Ok(()) };
     let list = args.url_file.as_deref().and_then(Path::to_str);
     if matches!(list, Some("-" | "/dev/stdin")) {
-        return Err(Failure::usage("--hosts: each host reads the list itself, so it must be a file on each host"));
+        return Err(Failure::usage("each host reads the list itself, so it must be a file on each host"));
     }
     Ok(())
 }

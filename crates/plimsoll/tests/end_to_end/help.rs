@@ -2,7 +2,7 @@
 
 use crate::support::TestDir;
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "demo",
     "get",
     "put",
@@ -23,6 +23,7 @@ const COMMANDS: [&str; 22] = [
     "export",
     "doctor",
     "link",
+    "agent",
     "schema",
     "completions",
 ];

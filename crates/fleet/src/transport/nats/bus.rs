@@ -52,6 +52,16 @@ pub struct BusOptions {
     pub on_event: OnBusEvent,
 }
 
+impl BusOptions {
+    /// Checks the URL, without connecting.
+    ///
+    /// # Errors
+    /// [`NatsError::CredentialsInUrl`] and [`NatsError::Url`].
+    pub fn check(&self) -> Result<(), NatsError> {
+        servers(&self.url).map(|_| ())
+    }
+}
+
 /// Reason why a bus is not usable.
 #[derive(Debug, thiserror::Error)]
 pub enum NatsError {

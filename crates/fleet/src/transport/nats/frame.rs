@@ -136,7 +136,8 @@ mod tests {
             b"{}\n",
             br#"{"run":"a","head":{"type":"bye"}}"#,
             b"{\"run\":\"A B\",\"head\":{\"type\":\"bye\"}}\n",
-            b"{\"run\":\"a\",\"head\":{\"type\":\"bye\",\"more\":1}}\n",
+            b"{\"run\":\"a\",\"head\":{\"type\":\"received\",\"next\":1,\"more\":1}}\n",
+            b"{\"run\":\"a\",\"head\":{\"type\":\"bye\"},\"more\":1}\n",
             b"{\"run\":\"a\",\"head\":{\"type\":\"bye\"}}\nbody",
             &long,
         ] {

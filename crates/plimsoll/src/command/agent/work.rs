@@ -167,7 +167,7 @@ fn refuse_unlisted(command: &LoadCommand, plan: &Plan) -> Result<(), Failure> {
     match mix::unlisted(args, plan)? {
         None => Ok(()),
         Some(_) => Err(Failure::usage(
-            "--hosts: a mix can write objects only to s3:// locations; leave out --put and --delete, for example with --get 60 --head 40",
+            "a mix on several hosts can write objects only to s3:// locations; leave out --put and --delete, for example with --get 60 --head 40",
         )),
     }
 }
