@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let spec = LinkSpec { down: down.parse()?, up: up.parse()? };
     let settings = Settings { congestion: congestion.first().cloned(), ..Settings::default() };
-    link::rights::gain()?;
+    link::permissions::gain()?;
     let path = Path::open(&spec, &settings)?;
     println!("near {}, far {}, {}", path.near().address(), path.far().address(), path.near().congestion());
     let mut server = Command::new("sh");

@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (streams, seconds): (usize, usize) = (streams.parse()?, seconds.parse()?);
     let settings = Settings { congestion: congestion.first().cloned(), ..Settings::default() };
     sys::limits::raise_descriptor_limit()?;
-    link::rights::gain()?;
+    link::permissions::gain()?;
     let path = Path::open(&spec, &settings)?;
     println!("{} streams, {}", streams, path.near().congestion());
     let address = SocketAddr::new(IpAddr::V4(path.far().address()), 0);

@@ -10,7 +10,7 @@ pub enum LinkError {
     Spec(#[from] crate::spec::SpecError),
     /// This process lacks a permission that the back end needs.
     #[error(transparent)]
-    Right(#[from] MissingRight),
+    Permission(#[from] MissingPermission),
     /// The kernel does not have the congestion control.
     #[error(
         "the kernel has no congestion control `{name}` (it has {available}): load its module, or choose another one"
@@ -22,7 +22,9 @@ pub enum LinkError {
         available: String,
     },
     /// The part of the description that the back end cannot reproduce.
-    #[error("the relay cannot reproduce {what} (packets are needed for it): remove it, or use the back end tun")]
+    #[error(
+        "the relay cannot reproduce {what} (packets are needed for it): remove it, or use `plimsoll link run` or `link up`"
+    )]
     NeedsPackets {
         /// The part of the description.
         what: &'static str,
@@ -39,35 +41,35 @@ pub enum LinkError {
 
 /// A permission that the back end `tun` needs and this process does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum MissingRight {
+pub enum MissingPermission {
     /// Creating network namespaces.
     #[error(
-        "creating a network namespace needs CAP_SYS_ADMIN: run as root or with `unshare -Urn`, or use the back end relay, \
-         which needs no rights"
+        "creating a network namespace needs CAP_SYS_ADMIN: run as root or with `unshare -Urn`, or use \
+         `plimsoll link relay`, which needs no permission"
     )]
     Namespaces,
     /// Creating user namespaces.
     #[error(
         "this system does not allow user namespaces (see user.max_user_namespaces, and AppArmor's \
-         apparmor_restrict_unprivileged_userns): run as root, or use the back end relay, which needs no rights"
+         apparmor_restrict_unprivileged_userns): run as root, or use `plimsoll link relay`, which needs no permission"
     )]
     UserNamespaces,
-    /// Permission to open the file from which TUN devices are created.
+    /// Opening the file from which TUN devices are created.
     #[error(
         "opening /dev/net/tun is not allowed: run as root or `chmod 666 /dev/net/tun` (the default of many \
-         distributions), or use the back end relay, which needs no rights"
+         distributions), or use `plimsoll link relay`, which needs no permission"
     )]
     DeviceFile,
     /// The file from which TUN devices are created does not exist.
     #[error(
         "there is no /dev/net/tun: run `modprobe tun`, or pass the device to the container (--device /dev/net/tun), or \
-         use the back end relay, which needs no rights"
+         use `plimsoll link relay`, which needs no permission"
     )]
     NoDeviceFile,
-    /// Permission to create devices in a network namespace.
+    /// Creating devices in a network namespace.
     #[error(
-        "creating a TUN device needs CAP_NET_ADMIN: run as root or in a container with NET_ADMIN, or use the back end \
-         relay, which needs no rights"
+        "creating a TUN device needs CAP_NET_ADMIN: run as root or in a container with NET_ADMIN, or use \
+         `plimsoll link relay`, which needs no permission"
     )]
     Devices,
 }

@@ -6,7 +6,7 @@
 //! * [`tun`]: an emulator in user space between two network namespaces. This back end needs root, or user namespaces
 //!   and access to `/dev/net/tun`.
 //! * [`tc`]: netem, the emulator in the kernel, if the kernel contains it. This crate only builds its commands.
-//! * [`relay`]: a TCP relay, which needs no special permission, but reproduces only rate and delay.
+//! * [`relay`]: a TCP relay, which needs no permission, but reproduces only rate and delay.
 //!
 //! The module [`emulate`] computes the fate of each frame from instants that the caller passes in, without I/O.
 //! [`packet`] parses frames and splits them into segments. [`probe`] measures a path before it is used. [`state`] keeps
@@ -15,14 +15,14 @@
 pub mod emulate;
 mod error;
 pub mod packet;
+pub mod permissions;
 pub mod probe;
 pub mod relay;
-pub mod rights;
 pub mod session;
 pub mod spec;
 pub mod state;
 pub mod tc;
 pub mod tun;
 
-pub use error::{LinkError, MissingRight};
+pub use error::{LinkError, MissingPermission};
 pub use spec::{DirectionSpec, LinkSetting, LinkSpec, SpecError};

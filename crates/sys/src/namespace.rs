@@ -89,7 +89,7 @@ fn kill_with_parent() -> io::Result<()> {
 }
 
 /// Moves the calling process to a new user namespace, in which it has all capabilities, and in which its user and group
-/// are root. Outside, its rights do not change.
+/// are root. Outside, its permissions do not change.
 ///
 /// # Errors
 /// Fails with `InvalidInput` if the process has more than one thread, and with `PermissionDenied` or `StorageFull`

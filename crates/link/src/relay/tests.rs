@@ -147,6 +147,6 @@ fn packets_are_needed_for_loss_and_reordering() {
     for (down, what) in [("1ms,loss=1%", "loss"), ("1ms,reorder=1%", "reordering")] {
         let link = LinkSpec { down: down.parse().unwrap(), ..LinkSpec::default() };
         let error = Relay::start(&link, "127.0.0.1:1".parse().unwrap(), 1).unwrap_err();
-        assert!(error.to_string().contains(what) && error.to_string().contains("back end tun"), "{error}");
+        assert!(error.to_string().contains(what) && error.to_string().contains("`plimsoll link run`"), "{error}");
     }
 }

@@ -14,7 +14,7 @@ pub enum SpecError {
     Value(UnitError),
     /// A property has an unknown name.
     #[error("a link has no `{0}`: use rate, delay, jitter, loss, reorder and queue, e.g. 1Gbit/s,40ms,loss=0.1%")]
-    UnknownItem(String),
+    UnknownProperty(String),
     /// A property is given twice.
     #[error("the link's {0} is given twice")]
     Twice(&'static str),
@@ -74,7 +74,7 @@ impl DirectionSpec {
             "loss" => self.loss = parse_share(text)?,
             "reorder" => self.reorder = parse_share(text)?,
             "queue" => self.queue = Some(text.parse()?),
-            _ => return Err(SpecError::UnknownItem(name.to_owned())),
+            _ => return Err(SpecError::UnknownProperty(name.to_owned())),
         }
         Ok(())
     }

@@ -1,15 +1,18 @@
 //! The records of links on this host, which show their status and are needed to clean up after a crash.
 //!
 //! The kernel removes namespaces and devices when no process is at an end any more. Two things can outlive an owner
-//! that was killed by `kill -9`: its record, and processes that a command at an end has started. [`Registry::clean`]
-//! finds and removes both.
+//! that was killed by `kill -9`: its record, and processes that a command at an end has started. The [`Guard`] of the
+//! link removes both at once. If the guard was killed too, [`Registry::clean`] finds what has the mark of the link, and
+//! removes it at the next start.
 
+mod guard;
 mod processes;
 mod record;
 
 #[cfg(test)]
 mod tests;
 
+pub use guard::Guard;
 pub use record::{Ends, LinkState, Owner, Record, Side};
 
 use processes::Killed;
@@ -51,7 +54,7 @@ impl Registry {
     /// # Errors
     /// Fails if the folder cannot be created.
     pub fn of_this_user() -> io::Result<Self> {
-        let user = processes::user();
+        let user = processes::person();
         let folder = match std::env::var_os("XDG_RUNTIME_DIR") {
             Some(folder) => PathBuf::from(folder).join("plimsoll"),
             None if user == 0 => PathBuf::from("/run/plimsoll"),

@@ -22,9 +22,26 @@ pub(super) fn boot() -> io::Result<String> {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned())
 }
 
-/// Returns the user ID of this process.
+/// Returns the user ID of this process, as this process and the files that it creates show it.
 pub(super) fn user() -> u32 {
     fs::metadata("/proc/self").map_or(u32::MAX, |itself| itself.uid())
+}
+
+/// Returns the user ID of the person who runs this process. In a user namespace in which an ordinary user is root
+/// ([`crate::permissions::gain`], `unshare -r`), this is the ID outside of the namespace.
+pub(super) fn person() -> u32 {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    outside(&map).unwrap_or_else(user)
+}
+
+/// Returns the only user that a user namespace maps, as seen from outside. `None` if the namespace maps several users,
+/// such as the first namespace of a system or that of a container.
+fn outside(map: &str) -> Option<u32> {
+    let mut fields = map.split_whitespace().map(|field| field.parse::<u32>().ok());
+    match [fields.next()??, fields.next()??, fields.next()??] {
+        [_, outside, 1] if fields.next().is_none() => Some(outside),
+        _ => None,
+    }
 }
 
 /// Selection of the processes at the ends of a link to kill.
@@ -64,4 +81,17 @@ fn has_mark(process: u32, which: Killed) -> bool {
     let mark = format!("{MARK}={owner}");
     let is_mark = |entry: &[u8]| entry == mark.as_bytes();
     fs::read(format!("/proc/{process}/environ")).is_ok_and(|text| text.split(|byte| *byte == 0).any(is_mark))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::outside;
+
+    #[test]
+    fn a_namespace_of_one_user_shows_that_user() {
+        assert_eq!(outside("         0       1000          1\n"), Some(1000));
+        for map in ["0 0 4294967295\n", "0 100000 65536\n", "0 1000 1\n1 100000 65536\n", "", "0 x 1"] {
+            assert_eq!(outside(map), None, "{map}");
+        }
+    }
 }

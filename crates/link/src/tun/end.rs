@@ -1,7 +1,7 @@
 //! One end of a path: a network namespace with a TUN device.
 
 use super::MARK;
-use crate::error::{LinkError, MissingRight, failed};
+use crate::error::{LinkError, MissingPermission, failed};
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -129,7 +129,7 @@ fn make(
     congestion: Option<&str>,
     buffer_bytes: Option<u64>,
 ) -> Result<(Network, Tun, String), LinkError> {
-    let network = Network::unshare().map_err(denied(MissingRight::Namespaces, "create a network namespace"))?;
+    let network = Network::unshare().map_err(denied(MissingPermission::Namespaces, "create a network namespace"))?;
     let device = Tun::create(DEVICE).map_err(refused_device)?;
     interface::start("lo", None).map_err(failed("start loopback"))?;
     // A system without IPv6 has no such file. The device then has only an IPv4 address.
@@ -166,9 +166,9 @@ fn raise_buffers(bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-fn denied(right: MissingRight, action: &'static str) -> impl FnOnce(io::Error) -> LinkError {
+fn denied(permission: MissingPermission, action: &'static str) -> impl FnOnce(io::Error) -> LinkError {
     move |error| match error.kind() {
-        io::ErrorKind::PermissionDenied => right.into(),
+        io::ErrorKind::PermissionDenied => permission.into(),
         _ => failed(action)(error),
     }
 }
@@ -177,11 +177,11 @@ fn denied(right: MissingRight, action: &'static str) -> impl FnOnce(io::Error) -
 /// is the one to create devices in the namespace.
 fn refused_device(error: io::Error) -> LinkError {
     match error.kind() {
-        io::ErrorKind::NotFound => MissingRight::NoDeviceFile.into(),
+        io::ErrorKind::NotFound => MissingPermission::NoDeviceFile.into(),
         io::ErrorKind::PermissionDenied if fs::File::open(sys::tun::DEVICE_FILE).is_err() => {
-            MissingRight::DeviceFile.into()
+            MissingPermission::DeviceFile.into()
         }
-        io::ErrorKind::PermissionDenied => MissingRight::Devices.into(),
+        io::ErrorKind::PermissionDenied => MissingPermission::Devices.into(),
         _ => failed("create a TUN device")(error),
     }
 }

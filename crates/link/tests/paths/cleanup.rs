@@ -74,8 +74,8 @@ fn owner_of_a_link() {
 #[test]
 fn a_killed_owner_leaves_only_what_the_next_start_removes() {
     let _alone = alone();
-    if let Err(link::LinkError::Right(right)) = Path::open(&spec("1ms", "1ms"), &Settings::default()) {
-        return skip(&right.to_string());
+    if let Err(link::LinkError::Permission(missing)) = Path::open(&spec("1ms", "1ms"), &Settings::default()) {
+        return skip(&missing.to_string());
     }
     let folder = tempfile::tempdir().unwrap();
     let mut owner = Command::new(std::env::current_exe().unwrap())

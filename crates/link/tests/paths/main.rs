@@ -7,9 +7,9 @@
 mod cleanup;
 mod delay;
 mod loss;
+mod permissions;
 mod probe;
 mod rate;
-mod rights;
 mod session;
 mod support;
 mod tcp;

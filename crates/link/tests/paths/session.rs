@@ -13,7 +13,7 @@ fn a_session_is_recorded_and_measured() {
     let registry = Registry::open(folder.path()).unwrap();
     let (spec, started) = (spec("100Mbit/s,10ms", "20Mbit/s,5ms"), core_time());
     let mut session = match Session::tun(&spec, &Settings::default(), &registry) {
-        Err(LinkError::Right(right)) => return skip(&right.to_string()),
+        Err(LinkError::Permission(missing)) => return skip(&missing.to_string()),
         session => session.unwrap(),
     };
     let links = registry.links().unwrap();

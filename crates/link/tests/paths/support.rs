@@ -43,8 +43,8 @@ pub fn bench_with(down: &str, up: &str, settings: &Settings) -> Option<Bench> {
     let spec = spec(down, up);
     match Path::open(&spec, settings) {
         Ok(path) => Some(Bench { path, spec, started: core_time(), _alone: alone }),
-        Err(LinkError::Right(right)) => {
-            skip(&right.to_string());
+        Err(LinkError::Permission(missing)) => {
+            skip(&missing.to_string());
             None
         }
         Err(error) => panic!("{error}"),

@@ -2,13 +2,13 @@
 
 use super::{
     OutputFormat, cannot_read_back, cell_prices, conclude, discrepancies, fill, html_file, load_line, print_json,
-    print_text,
+    print_text, text_style,
 };
 use crate::console;
 use crate::failure::{Exit, Failure};
 use report::escape::escape;
 use report::load_line::LoadLine;
-use report::study::{FillTrial, LineTrial, Trial};
+use report::study::{FillTrial, LineTrial, Order, Study, Trial};
 use report::{SavedStudy, StudyCell};
 use std::path::Path;
 use store::{STUDY_FILE, SavedFill, SavedRun, StudyRecord};
@@ -141,21 +141,32 @@ fn planned(records: &[StudyRecord]) -> SavedStudy {
 
 /// Prints a saved study.
 pub fn print(study: &SavedStudy, format: OutputFormat) -> Result<(), Failure> {
-    let trials = &study.study.trials;
     match format {
         OutputFormat::Json => print_json(serde_json::to_string_pretty(&study.study)),
         OutputFormat::None => Ok(()),
         OutputFormat::Text | OutputFormat::Full | OutputFormat::Ab | OutputFormat::Httpbench => {
             let order = study.order();
-            let cells = if trials.is_empty() { String::new() } else { report::study::text(trials, &order) };
-            let lines = report::study::load_lines::text(&study.study.load_lines, &order);
-            let fills = report::study::fills::text(&study.study.fills, &order);
-            let tables: Vec<String> = [cells, lines, fills].into_iter().filter(|table| !table.is_empty()).collect();
+            let tables = tables(study, &order, format == OutputFormat::Full);
             let differing = report::study::discrepancy::text(&study.study.discrepancies);
             let differences = report::study::subtraction::text(&study.study.differences);
             print_text(&(study.study.headline() + &tables.join("\n") + &differences + &differing))
         }
     }
+}
+
+/// Returns the tables of the trials, the searches and the fills, as far as there are any. `full` tables have all
+/// columns, and the other tables fit on a terminal.
+fn tables(study: &SavedStudy, order: &Order<'_>, full: bool) -> Vec<String> {
+    use report::study::{fills, load_lines, short_text, text};
+    let (Study { trials, load_lines: lines, fills: filled, .. }, style) = (&study.study, text_style());
+    let cells = match (trials.is_empty(), full) {
+        (true, _) => String::new(),
+        (false, true) => text(trials, order),
+        (false, false) => short_text(trials, order, &style),
+    };
+    let lines = if full { load_lines::text(lines, order) } else { load_lines::short_text(lines, order, &style) };
+    let fills = if full { fills::text(filled, order) } else { fills::short_text(filled, order, &style) };
+    [cells, lines, fills].into_iter().filter(|table| !table.is_empty()).collect()
 }
 
 /// Writes the HTML report of a saved study to the file that the user named, or else into the directory of the study.

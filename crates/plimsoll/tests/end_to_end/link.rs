@@ -1,8 +1,9 @@
 //! Emulated links: made, measured, loaded, reported and removed. Tests that need network namespaces are skipped where the
 //! system does not allow them.
 
-use crate::support::{Ended, Report, Running, TestDir, all_cores, shared_cores, skip, wait_for};
+use crate::support::{Ended, Nginx, Report, Running, TestDir, all_cores, shared_cores, signal, skip, wait_for};
 use serde_json::Value;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Command;
 
 /// Number of times that a run is repeated on a busy host.
@@ -22,7 +23,7 @@ fn run(place: &TestDir, words: &[&str]) -> Ended {
 /// Returns whether the failure of a command means that this system does not allow paths. The test is then skipped.
 fn is_not_allowed(ended: &Ended) -> bool {
     let why =
-        ended.stderr.lines().find(|line| line.contains("use the back end relay")).filter(|_| ended.code == Some(4));
+        ended.stderr.lines().find(|line| line.contains("use `plimsoll link relay`")).filter(|_| ended.code == Some(4));
     if let Some(why) = why {
         skip(why);
     }
@@ -229,6 +230,103 @@ fn a_killed_study_leaves_no_link() {
     study.end();
     wait_for("end of the link", || links(&place).is_empty().then_some(()));
     wait_for("end of its owner", || (!std::path::Path::new(&format!("/proc/{owner}")).exists()).then_some(()));
+}
+
+/// Makes a copy of the device file of TUN that every user can open, and becomes an ordinary user without a directory for
+/// its runtime files. Needs root. Other processes do not see the copy.
+const AS_ANYONE: &str = r#"
+{ [ -e tun ] || mknod tun c 10 200; } && chmod 666 tun && mount --bind tun /dev/net/tun || exit 77
+exec setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs -- "$@"
+"#;
+
+/// Starts the program as an ordinary user.
+fn start_as_anyone(place: &TestDir, words: &[&str]) -> Running {
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", AS_ANYONE, "sh", "./program"]).args(words).current_dir(place.path(""));
+    command.env_remove("XDG_RUNTIME_DIR").env("TMPDIR", place.path("open"));
+    Running::of(command)
+}
+
+/// Runs the program as an ordinary user.
+fn as_anyone(place: &TestDir, words: &[&str]) -> Ended {
+    start_as_anyone(place, words).end()
+}
+
+#[test]
+fn an_ordinary_user_makes_and_uses_links_or_learns_what_is_missing() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let open = std::fs::Permissions::from_mode(0o777);
+    std::fs::copy(env!("CARGO_BIN_EXE_plimsoll"), place.path("program")).unwrap();
+    std::fs::create_dir(place.path("open")).unwrap();
+    std::fs::set_permissions(place.path(""), open.clone()).unwrap();
+    std::fs::set_permissions(place.path("open"), open).unwrap();
+    let made = as_anyone(&place, &["link", "up", "--down", "1ms"]);
+    if made.code != Some(4) && made.code != Some(0) {
+        return skip("this test needs root, mknod, unshare and setpriv");
+    }
+    if made.code == Some(4) {
+        // One line with the permission, and what works without it.
+        assert!(made.stderr.starts_with("plimsoll: "), "{}", made.stderr);
+        assert_eq!(made.stderr.lines().count(), 1, "{}", made.stderr);
+        assert!(made.stderr.contains("use `plimsoll link relay`, which needs no permission"), "{}", made.stderr);
+        return skip(made.stderr.trim());
+    }
+    // Processes inside and outside of the user namespace of the link find its record.
+    let near = as_anyone(&place, &["link", "exec", "--", "./program", "link", "status"]);
+    assert!(near.expect(0).stdout.starts_with("link "), "{}", near.stdout);
+    let far =
+        ["link", "exec", "--far", "--", "./program", "serve", "--stop-after", "60s", "--listen", "198.18.0.2:8080"];
+    let server = start_as_anyone(&place, &far);
+    server.wait_for_line("serving http://198.18.0.2:8080");
+    let url = "http://198.18.0.2:8080/blackhole/1KiB";
+    let got = as_anyone(&place, &["get", "--link", url, "-n", "5", "--json", "--out", "open/run"]);
+    assert_eq!(Report::read(got.expect(0)).text("/path/emulation"), "packets");
+    let removed = as_anyone(&place, &["link", "down"]);
+    assert!(removed.expect(0).stdout.starts_with("removed link "), "{}", removed.stdout);
+    drop(server);
+}
+
+/// Configuration of an nginx that becomes a daemon and has a worker. Its directory is the directory of the test.
+const DAEMON: &str = "\
+pid nginx.pid;
+error_log error.log;
+events {}
+http { access_log off; server { listen 198.18.0.2:8080; location / { return 204; } } }
+";
+
+/// Returns the processes at the ends of a link.
+fn at_its_ends(link: &Value) -> Vec<String> {
+    let namespaces: Vec<u64> = link["ends"]["namespaces"].as_array().unwrap().iter().flat_map(Value::as_u64).collect();
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let is_inside = |process: &String| {
+        let namespace = std::fs::metadata(format!("/proc/{process}/ns/net"));
+        namespace.is_ok_and(|namespace| namespaces.contains(&namespace.ino()))
+    };
+    processes.filter(is_inside).collect()
+}
+
+#[test]
+fn a_daemon_ends_with_its_link_even_if_the_owner_is_killed() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let Some(nginx) = Nginx::program() else { return };
+    place.write("nginx.conf", DAEMON);
+    let directory = place.path("").display().to_string();
+    let server = [nginx.to_str().unwrap(), "-p", &directory, "-c", "nginx.conf", "-e", "error.log"];
+    for signal_name in ["KILL", "TERM"] {
+        let Some(number) = up(&place, &["--down", "1ms"]) else { return };
+        // The command ends at once. Its daemon and the worker do not, and nginx erases its environment.
+        run(&place, &[&["link", "exec", "--far", "--"], &server[..]].concat()).expect(0);
+        let link = links(&place).remove(0);
+        wait_for("nginx", || (at_its_ends(&link).len() >= 2).then_some(()));
+        let record = place.path("runtime/plimsoll/links").join(format!("{number}.json"));
+        assert!(record.exists(), "{}", record.display());
+        signal(number.parse().unwrap(), signal_name);
+        wait_for("end of nginx", || at_its_ends(&link).is_empty().then_some(()));
+        // Only this file is looked at, because every `link` command would clean up by itself.
+        wait_for("end of the record", || (!record.exists()).then_some(()));
+    }
 }
 
 #[test]

@@ -75,13 +75,13 @@ fn a_study_starts_and_stops_its_own_servers() {
     }
     let listed = place.run(["run", &scenario("booster-http.yaml").display().to_string(), "--list-vars"]);
     listed.expect(0);
-    assert!(listed.stdout.contains("duration = 1s\n    Length of a trial"), "{}", listed.stdout);
+    assert!(listed.stdout.contains("duration = 500ms\n    Length of a trial"), "{}", listed.stdout);
     // Over a link, the duration is only a limit, because each slot makes a single operation.
     let dry = place.run(["run", &scenario("booster-http.yaml").display().to_string(), "--dry-run"]).stdout;
     assert!(dry.contains(": 1 × at most 1m, at most ") && dry.contains("\nprojected time: at most "), "{dry}");
     let plain = ["run", &scenario("booster-http.yaml").display().to_string(), "--dry-run", "--only", "part=ranges"];
     let plain = place.run(plain).stdout;
-    assert!(plain.contains("\nprojected time: 18s\n"), "{plain}");
+    assert!(plain.contains("\nprojected time: 9s\n"), "{plain}");
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! The fills of a study.
 
+use super::narrow::fitting;
 use super::place::{Placed, name_in_cell, sorted};
 use super::rows::Order;
 use crate::escape::escape;
 use crate::fill::{Costs, JsonFill, json, offer_text, result};
 use crate::number::{bit_rate, bytes, count};
-use crate::text::table;
+use crate::text::{Style, narrowed, table};
 use measure::ExitStatus;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -61,7 +62,16 @@ impl Placed for FillTrial {
 pub(crate) const COLUMNS: [&str; 10] =
     ["cell", "target", "result", "objects", "stored", "bandwidth", "read back", "deleted", "costs", "reason"];
 
-/// Formats the fills as a table for people. The text is empty if there are none.
+/// Columns that [`short_text`] may leave out, the least important one first: deleted, read back, objects.
+const OPTIONAL: [usize; 3] = [7, 6, 3];
+
+/// Like [`text`], but at most 80 characters wide.
+#[must_use]
+pub fn short_text<'s>(fills: &'s [FillTrial], order: &Order<'s>, style: &Style) -> String {
+    if fills.is_empty() { String::new() } else { fitting(&table_rows(fills, order), &OPTIONAL, &narrowed(style)) }
+}
+
+/// Formats the fills as a table for people, with all columns. The text is empty if there are none.
 #[must_use]
 pub fn text<'s>(fills: &'s [FillTrial], order: &Order<'s>) -> String {
     if fills.is_empty() { String::new() } else { table(&table_rows(fills, order)) }

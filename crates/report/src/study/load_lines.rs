@@ -1,10 +1,11 @@
 //! The searches for load lines in a study. Each search is compared with the search on the first target of the same
 //! cell.
 
+use super::narrow::fitting;
 use super::place::{Placed, sorted};
 use super::rows::Order;
 use crate::load_line::{LoadLine, SearchOutcome};
-use crate::text::table;
+use crate::text::{Style, narrowed, table};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -33,7 +34,16 @@ impl Placed for LineTrial {
 pub(crate) const COLUMNS: [&str; 6] =
     ["cell", "target", "load line", "fails at", "vs. first", "first objective missed"];
 
-/// Formats the searches as a table for people. The text is empty if there are none.
+/// Columns that [`short_text`] may leave out, the least important one first: vs. first.
+const OPTIONAL: [usize; 1] = [4];
+
+/// Like [`text`], but at most 80 characters wide.
+#[must_use]
+pub fn short_text<'s>(lines: &'s [LineTrial], order: &Order<'s>, style: &Style) -> String {
+    if lines.is_empty() { String::new() } else { fitting(&table_rows(lines, order), &OPTIONAL, &narrowed(style)) }
+}
+
+/// Formats the searches as a table for people, with all columns. The text is empty if there are none.
 #[must_use]
 pub fn text<'s>(lines: &'s [LineTrial], order: &Order<'s>) -> String {
     if lines.is_empty() { String::new() } else { table(&table_rows(lines, order)) }

@@ -4,6 +4,7 @@ pub mod discrepancy;
 mod document;
 pub mod fills;
 pub mod load_lines;
+mod narrow;
 mod place;
 mod rows;
 mod saved;
@@ -21,8 +22,8 @@ pub use rows::Order;
 pub(crate) use rows::{MedianRange, Row, rows, target_names};
 pub use saved::{SavedStudy, StudyCell};
 pub use subtracted_metrics::{SUBTRACTED, TrialValues};
-pub use table::text;
 pub(crate) use table::{COLUMNS, about_ranges, cells, table_rows, times};
+pub use table::{short_text, text};
 pub use trial::{FailedAttempts, Trial};
 
 #[cfg(test)]

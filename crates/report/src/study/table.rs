@@ -1,16 +1,27 @@
 //! The trials of a study as a table, with one row for each cell and target.
 
+use super::narrow::fitting;
 use super::rows::{MedianRange, Order, Row, rows};
 use super::trial::Trial;
 use crate::number::{byte_rate, rate, share};
 use crate::percentile;
-use crate::text::{paragraph, table};
+use crate::text::{Style, narrowed, paragraph, table};
 
 /// Titles of the columns of [`cells`].
 pub(crate) const COLUMNS: [&str; 10] =
     ["cell", "target", "ok", "goodput", "vs. first", "TTFB p95", "p50", "p99", "success", "limited by"];
 
-/// Formats the trials as a table for people.
+/// Columns that [`short_text`] may leave out, the least important one first: p50, ok, TTFB p95, success.
+const OPTIONAL: [usize; 4] = [6, 2, 5, 8];
+
+/// Like [`text`], but at most 80 characters wide.
+#[must_use]
+pub fn short_text<'t>(trials: &'t [Trial], order: &Order<'t>, style: &Style) -> String {
+    let about = about_ranges(trials).map(paragraph).unwrap_or_default();
+    fitting(&table_rows(trials, order), &OPTIONAL, &narrowed(style)) + &about
+}
+
+/// Formats the trials as a table for people, with all columns.
 #[must_use]
 pub fn text<'t>(trials: &'t [Trial], order: &Order<'t>) -> String {
     table(&table_rows(trials, order)) + &about_ranges(trials).map(paragraph).unwrap_or_default()

@@ -14,18 +14,18 @@ mod style;
 
 pub(crate) use self::fill::fill_blocks;
 pub use self::fill::{fill_estimate, fill_text};
-pub(crate) use blocks::Block;
+pub(crate) use blocks::{Block, Table, columns};
 pub use comparison::comparison;
 pub(crate) use comparison::{comparison_notes, comparison_pieces, comparison_rows, noise_floor};
 pub use repeats::repeats;
 pub(crate) use sections::failures;
 pub use sections::failures::failed as failed_attempts;
 pub use sections::leftovers::uploads_line as uploads;
+pub(crate) use short::narrowed;
 pub use short::{SHORT_LINES_MAX, short_text};
 pub use style::Style;
 
 use crate::overview::Overview;
-use blocks::Table;
 use measure::ResultWord;
 use page::{Page, paint};
 use store::SavedRun;
@@ -101,14 +101,14 @@ pub(crate) fn first_line(word: ResultWord, rest: String, style: &Style) -> Strin
 
 /// Like [`first_line`], but broken into lines of at most 80 characters.
 pub(crate) fn short_first_line(word: ResultWord, rest: String, style: &Style) -> String {
-    let mut page = Page::new(short::narrowed(style));
+    let mut page = Page::new(narrowed(style));
     page.first_line(paint(word), vec![word.text().to_owned(), rest]);
     page.finish()
 }
 
 /// Returns a paragraph that is not part of a report, broken into lines of at most 80 characters.
 pub(crate) fn paragraph(text: &str) -> String {
-    let mut page = Page::new(short::narrowed(&Style::default()));
+    let mut page = Page::new(narrowed(&Style::default()));
     page.line(text);
     page.finish()
 }

@@ -1,5 +1,6 @@
 //! The process that owns a link, and the way in which other processes of this program start it.
 
+use super::guard::Guard;
 use super::{report_cleaned, show};
 use crate::console;
 use crate::emulated_link;
@@ -101,29 +102,38 @@ pub struct RelayArgs {
 const PUBLISH: Duration = Duration::from_millis(200);
 /// Time within which a server must end after it was asked to.
 const STOP_MAX: Duration = Duration::from_secs(10);
-/// Maximum length of the messages of a holder, in bytes.
-const MESSAGE_MAX: u64 = 64 << 10;
+/// Maximum length of a message between two processes of this program, in bytes.
+pub const MESSAGE_MAX: u64 = 64 << 10;
 
 fn failed(error: LinkError) -> Failure {
     match error {
         LinkError::Spec(_) | LinkError::Congestion { .. } | LinkError::NeedsPackets { .. } => Failure::usage(error),
-        LinkError::Right(_) | LinkError::System { .. } => Failure::could_not_run(error),
+        LinkError::Permission(_) | LinkError::System { .. } => Failure::could_not_run(error),
     }
 }
 
+/// A link of this process.
+struct Guarded {
+    // Fields are dropped in this order, so the guard ends after the link.
+    session: Session,
+    _guard: Guard,
+}
+
 /// Makes a path in this process. This process must not have started threads yet.
-fn open(args: &PathArgs) -> Result<Session, Failure> {
+fn open(args: &PathArgs) -> Result<Guarded, Failure> {
     args.spec().check().map_err(|error| failed(error.into()))?;
-    link::rights::gain().map_err(failed)?;
+    link::permissions::gain().map_err(failed)?;
     let _ = sys::signals::catch_interrupts();
     let session = Session::tun(&args.spec(), &args.settings(), &emulated_link::registry()?).map_err(failed)?;
     report_cleaned(session.cleaned());
-    Ok(session)
+    let guard = Guard::start(session.record())?;
+    Ok(Guarded { session, _guard: guard })
 }
 
 /// Runs a server at the far end, and returns its exit code.
 pub fn run_server(args: &PathArgs, command: &[OsString]) -> Result<ExitCode, Failure> {
-    let mut session = open(args)?;
+    let mut link = open(args)?;
+    let session = &mut link.session;
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
     console::eprintln(show::ready(session.record(), Some(&words.join(" "))).trim_end());
     let mut words = command.iter();
@@ -159,14 +169,14 @@ pub fn relay(args: &RelayArgs) -> Result<ExitCode, Failure> {
     let spec = LinkSpec { down: args.down.unwrap_or_default(), up: args.up.unwrap_or_default() };
     let to = resolved(&args.target)?;
     let target = (args.target.as_str(), to);
-    let session = Session::relay(&spec, target, args.seed, &emulated_link::registry()?).map_err(failed)?;
+    let mut session = Session::relay(&spec, target, args.seed, &emulated_link::registry()?).map_err(failed)?;
     report_cleaned(session.cleaned());
     if args.until_stdin_closes {
         announce(&session)?;
     } else {
         console::print(&show::ready(session.record(), None))?;
     }
-    keep(session, args.until_stdin_closes)
+    keep(&mut session, args.until_stdin_closes)
 }
 
 fn resolved(target: &str) -> Result<SocketAddr, Failure> {
@@ -184,9 +194,9 @@ fn resolved(target: &str) -> Result<SocketAddr, Failure> {
 
 /// Holds a link for another process, which reads the record from standard output.
 pub fn hold(args: &PathArgs) -> Result<ExitCode, Failure> {
-    let session = open(args)?;
-    announce(&session)?;
-    keep(session, args.until_stdin_closes)
+    let mut link = open(args)?;
+    announce(&link.session)?;
+    keep(&mut link.session, args.until_stdin_closes)
 }
 
 /// Prints the record of a link, for the process that started this one.
@@ -196,7 +206,7 @@ fn announce(session: &Session) -> Result<(), Failure> {
 }
 
 /// Keeps a link until interrupted, or until standard input closes.
-fn keep(mut session: Session, until_stdin_closes: bool) -> Result<ExitCode, Failure> {
+fn keep(session: &mut Session, until_stdin_closes: bool) -> Result<ExitCode, Failure> {
     let is_closed = Arc::new(AtomicBool::new(false));
     if until_stdin_closes {
         let closes = Arc::clone(&is_closed);

@@ -1,5 +1,6 @@
 //! `plimsoll link`: emulated paths with a given rate and delay between a client and a target.
 
+mod guard;
 mod hold;
 mod show;
 
@@ -36,7 +37,7 @@ enum Action {
     Run(RunArgs),
     /// Makes a link that stays until `link down`.
     Up(PathArgs),
-    /// Makes a relay to a target, with rate and delay. Needs no special permission, and works with remote targets.
+    /// Makes a relay to a target, with rate and delay. Needs no permission, and works with remote targets.
     Relay(RelayArgs),
     /// Removes links.
     Down(DownArgs),
@@ -47,6 +48,9 @@ enum Action {
     /// Holds a link for another process of this program.
     #[command(hide = true)]
     Hold(PathArgs),
+    /// Cleans up after a link if its owner is killed.
+    #[command(hide = true)]
+    Guard,
 }
 
 #[derive(clap::Args, Debug)]
@@ -98,6 +102,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         Action::Status(args) => status(args),
         Action::Exec(args) => exec(args),
         Action::Hold(args) => hold::hold(args),
+        Action::Guard => guard::run(),
     }
 }
 

@@ -34,10 +34,10 @@ pub fn check(planned: &[Planned]) -> Vec<Diagnostic> {
     faults
 }
 
-/// Gets the right to make paths, if a trial needs one. Call it before this process starts its first thread.
-pub fn gain_rights(planned: &[Planned]) -> Result<(), Failure> {
+/// Gets the permission to make paths, if a trial needs one. Call it before this process starts its first thread.
+pub fn gain_permissions(planned: &[Planned]) -> Result<(), Failure> {
     if planned.iter().any(|trial| trial.command.link.is_some() && is_served(trial)) {
-        link::rights::gain().map_err(Failure::could_not_run)?;
+        link::permissions::gain().map_err(Failure::could_not_run)?;
     }
     Ok(())
 }

@@ -132,7 +132,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.dry_run {
         return console::print(&dry_run::text(&scenario, &planned, args.assume)).map(|()| ExitCode::SUCCESS);
     }
-    links::gain_rights(&planned)?;
+    links::gain_permissions(&planned)?;
     let _publishing = args.live_metrics.start()?;
     let (base, mut log, done) = run_trials::begin(args, &scenario, &text, planned.len())?;
     let progress = Progress::new(args.view.unwrap_or(View::Full));

@@ -77,9 +77,14 @@ pub struct Nginx {
 }
 
 impl Nginx {
+    /// Returns the path of nginx. Without nginx, the test is skipped, as in [`Self::start`].
+    pub fn program() -> Option<&'static Path> {
+        peer("nginx", PROGRAMS.map(Path::new).into_iter().find(|path| path.exists()))
+    }
+
     /// Starts nginx. Without nginx, this function returns `None` to skip the test, or fails with `REQUIRE_PEERS=1`.
     pub fn start(setup: Setup) -> Option<Self> {
-        let program = peer("nginx", PROGRAMS.iter().find(|path| Path::new(path).exists()))?;
+        let program = Self::program()?;
         let shm = Path::new("/dev/shm");
         let mut builder = tempfile::Builder::new();
         builder.prefix("plimsoll-nginx-");

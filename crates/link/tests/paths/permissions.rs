@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 /// Name of the test below, which only the test in this file starts, as another user.
-const USER: &str = "rights::a_user_without_rights";
+const USER: &str = "permissions::a_user_without_permissions";
 /// The user `nobody`.
 const NOBODY: &str = "65534";
 const MARK: &str = "PLIMSOLL_TEST_USER";
@@ -16,19 +16,19 @@ const MARK: &str = "PLIMSOLL_TEST_USER";
 /// Not an independent test: tries to create a path, and prints the error.
 #[test]
 #[ignore = "started by another test"]
-fn a_user_without_rights() {
+fn a_user_without_permissions() {
     if std::env::var_os(MARK).is_none() {
         return;
     }
     match Path::open(&spec("1ms", "1ms"), &Settings::default()) {
         Ok(_) => eprintln!("made"),
-        Err(LinkError::Right(right)) => eprintln!("missing: {right}"),
+        Err(LinkError::Permission(missing)) => eprintln!("missing: {missing}"),
         Err(error) => eprintln!("other: {error}"),
     }
 }
 
 #[test]
-fn the_missing_right_is_named() {
+fn the_missing_permission_is_named() {
     // Only root can run a test as another user.
     let program = std::env::current_exe().unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -49,7 +49,7 @@ fn the_missing_right_is_named() {
         return skip("only root can run a test as another user");
     }
     assert!(text.contains("missing: creating a network namespace needs CAP_SYS_ADMIN"), "{text}");
-    assert!(text.contains("unshare -Urn") && text.contains("back end relay"), "{text}");
+    assert!(text.contains("unshare -Urn") && text.contains("`plimsoll link relay`"), "{text}");
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! The permissions that the back end tun needs, and how to get them without root.
 
-use crate::error::{LinkError, MissingRight, failed};
+use crate::error::{LinkError, MissingPermission, failed};
 use std::{fs, io};
 use sys::namespace::become_root_of_user_namespace;
 
 /// The way in which this process got the permission to create network namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rights {
+pub enum Permissions {
     /// The process already had the permission, for example as root.
     Own,
     /// The process moved to a new user namespace. All network namespaces that the process creates belong to this user
@@ -19,18 +19,18 @@ pub enum Rights {
 ///
 /// # Errors
 /// Fails if the system does not allow user namespaces, or if the process has several threads.
-pub fn gain() -> Result<Rights, LinkError> {
+pub fn gain() -> Result<Permissions, LinkError> {
     // The code reads the capabilities instead of trying to create a namespace. An attempt would need a thread, and a
     // process with threads cannot change its user namespace.
-    let status = fs::read_to_string("/proc/self/status").map_err(failed("read the rights of this process"))?;
+    let status = fs::read_to_string("/proc/self/status").map_err(failed("read the permissions of this process"))?;
     if has_admin(&status) {
-        return Ok(Rights::Own);
+        return Ok(Permissions::Own);
     }
     match become_root_of_user_namespace() {
-        Ok(()) => Ok(Rights::UserNamespace),
+        Ok(()) => Ok(Permissions::UserNamespace),
         // `StorageFull` means that the limit on user namespaces is 0 or reached.
         Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::StorageFull) => {
-            Err(MissingRight::UserNamespaces.into())
+            Err(MissingPermission::UserNamespaces.into())
         }
         // Programs call this function before they start threads, so this is a defect.
         Err(error) => Err(failed("create a user namespace")(error)),

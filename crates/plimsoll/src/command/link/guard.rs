@@ -1,0 +1,62 @@
+//! The guard of a link: another process of this program, which cleans up after the link if its owner is killed.
+
+use super::hold::MESSAGE_MAX;
+use crate::console;
+use crate::emulated_link;
+use crate::failure::Failure;
+use link::state::{Guard as LinkGuard, Record};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitCode, Stdio};
+
+/// Line with which the guard reports that it has opened the ends of the link.
+const READY: &str = "ready\n";
+
+/// The guard of a link of this process. Dropping it ends the guard. Drop it after the link.
+#[derive(Debug)]
+pub struct Guard(Child);
+
+impl Guard {
+    /// Starts the guard, and waits until it is ready.
+    pub fn start(record: &Record) -> Result<Self, Failure> {
+        let cannot = |error: io::Error| Failure::could_not_run(format!("cannot start the guard of the link: {error}"));
+        let mut command = Command::new(std::env::current_exe().map_err(cannot)?);
+        command.args(["link", "guard"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        // Interrupts from the terminal must not reach the guard, which outlives its link.
+        let mut guard = Self(command.process_group(0).spawn().map_err(cannot)?);
+        guard.hand_over(record).map_err(cannot)?;
+        Ok(guard)
+    }
+
+    fn hand_over(&mut self, record: &Record) -> io::Result<()> {
+        // Its standard input stays open. The kernel closes it when this process ends, in whatever way.
+        let input = self.0.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        input.write_all(format!("{}\n", serde_json::to_string(record)?).as_bytes())?;
+        let mut line = String::new();
+        let output = self.0.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        BufReader::new(output.take(READY.len() as u64)).read_line(&mut line)?;
+        if line == READY { Ok(()) } else { Err(io::Error::other("it cannot open the ends of the link")) }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Guards the link whose record is the first line of standard input, until standard input closes.
+pub fn run() -> Result<ExitCode, Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::could_not_run(format!("link guard: {error}"));
+    let mut line = String::new();
+    let mut input = BufReader::new(io::stdin());
+    input.by_ref().take(MESSAGE_MAX).read_line(&mut line).map_err(|error| failed(&error))?;
+    let record: Record = serde_json::from_str(&line).map_err(|error| failed(&error))?;
+    let registry = emulated_link::registry()?;
+    let guard = LinkGuard::of(record).map_err(|error| failed(&error))?;
+    console::print(READY)?;
+    let _ = io::copy(&mut input, &mut io::sink());
+    guard.clean(&registry).map_err(|error| failed(&error))?;
+    Ok(ExitCode::SUCCESS)
+}
