@@ -16,8 +16,9 @@ use store::Begin;
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Minimum time between two frames of the live view.
 const FRAME_MIN: Duration = Duration::from_millis(250);
-/// Time after which the live view is drawn again although nothing has changed except the time.
-const FRAME_MAX: Duration = Duration::from_secs(1);
+/// Time after which the live view is drawn again although nothing has changed except the time. A run has an interval
+/// every second, and some ticks of delay. With a shorter time, each interval would lead to two frames.
+const FRAME_MAX: Duration = Duration::from_millis(1150);
 /// Maximum number of messages in the state.
 const MESSAGES_MAX: usize = 20;
 

@@ -18,6 +18,7 @@ use crate::progress::state::fill as fill_state;
 use engine::dialect::Access;
 use engine::plan::{Choice, Mix, Plan, RequestPlan, StopAfter, Targets};
 use engine::{Control, Observer, OpEntry, StopReason};
+use fill::stop_rule::StopRule;
 use fill::streaks::Streaks;
 use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Interval, OpKind};
 use report::number::plural;
@@ -284,6 +285,11 @@ struct Phase<'a> {
     record_of: &'a RecordOf,
 }
 
+/// Returns the stop rules that also end the phases after the uploads, in words.
+fn rules_after_uploads(session: &Session) -> Vec<(String, Option<String>)> {
+    upload_journal::rules_so_far(session, |rule| matches!(rule, StopRule::Gone(_)))
+}
+
 /// Makes the request of a phase for each of these objects, and writes the results to the journal.
 fn each_stored(
     args: &Args,
@@ -300,6 +306,7 @@ fn each_stored(
         fill.phase = shown;
         fill.objects = (totals.objects, objects.set.count());
         fill.bytes = (totals.file_bytes, objects.bytes());
+        fill.rules = rules_after_uploads(session);
     });
     LiveMetrics::published().change_fill(|fill| {
         (fill.phase, fill.bandwidth) = (shown, None);
@@ -317,7 +324,8 @@ fn each_stored(
     };
     let directory = session.run_directory(name);
     let streaks = Streaks::default();
-    let mut journal = StoredJournal { session, targets: &targets, record_of, streaks, stopped: None, failed: None };
+    let mut journal =
+        StoredJournal { session, progress, targets: &targets, record_of, streaks, stopped: None, failed: None };
     let log_ops = args.put.common.output.log_ops;
     let companion = execute::Companion { start_below: u64::MAX, log_ops, observer: &mut journal };
     let options = RunOptions { progress: progress.clone(), ..load::run_options(&args.put.common) };
@@ -332,6 +340,7 @@ fn each_stored(
 /// The observer of a run that reads back or deletes objects. This observer writes the results to the journal.
 struct StoredJournal<'a> {
     session: &'a mut Session,
+    progress: &'a Progress,
     targets: &'a Targets,
     record_of: &'a RecordOf,
     streaks: Streaks,
@@ -346,6 +355,9 @@ impl Observer for StoredJournal<'_> {
         if self.failed.is_none() {
             self.failed = self.session.sync().err();
         }
+        self.progress.update(|state| {
+            state.fill.iter_mut().for_each(|fill| fill.rules = rules_after_uploads(self.session));
+        });
         let gone = self.session.watch.note_contact(self.session.active(), upload_journal::in_touch(interval));
         if let Some(stopped) = gone
             && !upload_journal::is_over(control)

@@ -227,7 +227,7 @@ impl<'a> UploadJournal<'a> {
             spent: spent.map(|spent| spent.to_string()),
             waiting: self.budget.waiting_bytes(),
             cap: self.budget.cap().map(ToString::to_string),
-            rules: rules_so_far(self.session),
+            rules: rules_so_far(self.session, |_| true),
         };
         shown.progress.update(|state| state.fill = Some(fill));
     }
@@ -238,8 +238,8 @@ fn number(money: &Money) -> Option<(String, f64)> {
     Some((money.currency.to_string(), money.amount.to_decimal(METRIC_DECIMALS).parse().ok()?))
 }
 
-/// Returns the stop rules in words, with their values so far.
-fn rules_so_far(session: &Session) -> Vec<(String, Option<String>)> {
+/// Returns the stop rules for which `applies` returns `true`, in words, with their values so far.
+pub fn rules_so_far(session: &Session, applies: impl Fn(&StopRule) -> bool) -> Vec<(String, Option<String>)> {
     let totals = &session.state.totals;
     let value = |(rule, bandwidth): (StopRule, Option<DataRate>)| {
         let now = match rule {
@@ -256,7 +256,7 @@ fn rules_so_far(session: &Session) -> Vec<(String, Option<String>)> {
         };
         (rule.to_string(), now)
     };
-    session.watch.so_far().map(value).collect()
+    session.watch.so_far().filter(|(rule, _)| applies(rule)).map(value).collect()
 }
 
 /// Returns the end of a session that a stop rule ended.

@@ -20,9 +20,18 @@ pub struct Point {
     /// Body bytes in both directions, without those of attempts that failed or were redirects.
     pub good_bytes: u64,
     /// Response times of the operations that succeeded.
-    pub times: Times,
+    times: Times,
+    /// Their percentiles. Computed once, because each frame of the live view shows those of all points.
+    pub percentiles: Option<Percentiles>,
     /// Number of intervals.
     intervals: u64,
+}
+
+/// Percentiles of response times, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Percentiles {
+    pub p50: f64,
+    pub p99: f64,
 }
 
 /// Points in order of time. If there are too many points, neighbors are merged in pairs. No operation is lost.
@@ -44,14 +53,21 @@ impl Point {
     pub fn of(interval: &Interval, response: &Distribution) -> Self {
         let stats = &interval.stats;
         let wasted = stats.traffic.wasted.saturating_add(stats.traffic.wasted_sent);
+        let times = Times::of(response);
         Self {
             start: interval.start.as_secs_f64(),
             end: interval.end.as_secs_f64(),
             ended: stats.measured.completed().saturating_add(stats.outside.completed()),
             good_bytes: stats.traffic.moved().saturating_sub(wasted),
-            times: Times::of(response),
+            percentiles: percentiles(&times),
+            times,
             intervals: 1,
         }
+    }
+
+    /// Returns the response times of the operations that succeeded.
+    pub fn times(&self) -> &Times {
+        &self.times
     }
 
     /// Returns the operations that ended per second.
@@ -69,13 +85,18 @@ impl Point {
     }
 
     fn append(&mut self, later: &Self) {
-        let Self { start: _, end, ended, good_bytes, times, intervals } = later;
+        let Self { start: _, end, ended, good_bytes, times, percentiles: _, intervals } = later;
         self.end = *end;
         self.ended = self.ended.saturating_add(*ended);
         self.good_bytes = self.good_bytes.saturating_add(*good_bytes);
         self.times.merge(times);
+        self.percentiles = percentiles(&self.times);
         self.intervals += intervals;
     }
+}
+
+fn percentiles(times: &Times) -> Option<Percentiles> {
+    Some(Percentiles { p50: times.quantile(0.5)?, p99: times.quantile(0.99)? })
 }
 
 impl History {
@@ -133,7 +154,7 @@ mod tests {
 
     fn second(number: u64) -> Point {
         let start = number as f64;
-        Point { start, end: start + 1.0, ended: number, good_bytes: 1000, times: Times::default(), intervals: 1 }
+        Point { start, end: start + 1.0, ended: number, good_bytes: 1000, intervals: 1, ..Point::default() }
     }
 
     #[test]

@@ -6,10 +6,18 @@ use engine::plan::StopAfter;
 use measure::limits::Limit;
 use measure::objective::ObjectiveResult;
 use measure::path::PathLimits;
+use measure::stats::Stats;
 use measure::{AttemptClass, Distribution, Example, Instant, Interval, Model, Objective, Stage, Summary};
 use report::escape::escape;
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::num::NonZeroU64;
 use std::time::Duration;
 use store::Begin;
+
+/// Time after which the objectives and the limit are computed again. Both walk through large histograms, which takes more
+/// CPU time than the rest of the view. They change slowly.
+const JUDGED_EVERY: Duration = Duration::from_millis(2500);
 
 /// A run in progress.
 #[derive(Debug)]
@@ -65,10 +73,12 @@ pub struct Details {
     pub history: History,
     /// Response times of all intervals.
     pub times: Times,
-    /// The objectives, judged on the results so far.
-    pub judged: Vec<ObjectiveResult>,
-    /// Limit of the run so far.
-    pub limit: Option<Limit>,
+    /// The objectives, judged on the results so far. Computed when it is shown, like [`Self::limit`], because some views
+    /// show neither.
+    judged: OnceCell<Vec<ObjectiveResult>>,
+    limit: OnceCell<Limit>,
+    /// End of the interval with which both were last computed.
+    judged_until: Option<Instant>,
     /// The latest failure, without secrets and without control characters.
     pub newest_failure: Option<String>,
 }
@@ -102,7 +112,7 @@ impl Run {
         self.bytes += stats.traffic.moved();
         self.failures += tally.failed + tally.dropped;
         self.now = self.now.max(interval.end);
-        let response = stats.of_all_kinds(|kind| &kind.response);
+        let response = response_times(stats);
         // Numbers of short intervals depend on chance.
         if interval.seconds() > 0.2 {
             self.last = Some(Last {
@@ -175,6 +185,11 @@ impl Run {
             .then(|| Duration::try_from_secs_f64(soonest.max(0.0)).unwrap_or(Duration::MAX))
     }
 
+    /// Returns the number of measured operations that ended, and of all operations if it is planned.
+    pub fn operations(&self) -> (u64, Option<u64>) {
+        (self.done, self.stop.ops.map(NonZeroU64::get))
+    }
+
     /// Returns the part of the run that is done, in 0..=1; `None` if it is unknown.
     pub fn progress(&self) -> Option<f64> {
         if self.stage() == Stage::Drain {
@@ -208,26 +223,42 @@ impl Details {
             },
             history: History::default(),
             times: Times::default(),
-            judged: judged(&begin.objectives, &Summary::default(), &begin.model),
-            limit: None,
+            judged: OnceCell::new(),
+            limit: OnceCell::new(),
+            judged_until: None,
             newest_failure: None,
         }
     }
 
     fn add(&mut self, interval: &Interval, response: &Distribution) {
         let point = Point::of(interval, response);
-        self.times.merge(&point.times);
+        self.times.merge(point.times());
         self.history.add(point);
         self.summary.add(&self.model, interval);
         // Merging all kinds again for each frame would take most of the CPU time of the view, because their histograms
         // grow with the run.
         interval.stats.kinds.iter().for_each(|(_, kind)| self.summary.all.merge(kind));
-        self.judged = judged(&self.objectives, &self.summary, &self.model);
-        self.limit = Some(Limit::of(&self.summary, &self.model));
+        let is_recent = self.judged_until.is_some_and(|until| interval.end.since(until) < JUDGED_EVERY);
+        if !is_recent {
+            self.judged_until = Some(interval.end);
+            (self.judged, self.limit) = (OnceCell::new(), OnceCell::new());
+        }
         let newest = interval.stats.examples.iter().max_by_key(|example| example.at);
         if let Some(example) = newest {
             self.newest_failure = Some(described(example));
         }
+    }
+
+    /// Returns the objectives, judged on the results so far.
+    pub fn judged(&self) -> &[ObjectiveResult] {
+        let judge = |objective: &Objective| objective.judge(&self.summary, &self.model);
+        self.judged.get_or_init(|| self.objectives.iter().map(judge).collect())
+    }
+
+    /// Returns the limit of the run so far; `None` before the first interval.
+    pub fn limit(&self) -> Option<&Limit> {
+        let has_begun = !self.history.points().is_empty();
+        has_begun.then(|| self.limit.get_or_init(|| Limit::of(&self.summary, &self.model)))
     }
 
     /// Returns the responses by status code: those of the warm-up until the first measured one.
@@ -248,8 +279,13 @@ impl Details {
     }
 }
 
-fn judged(objectives: &[Objective], summary: &Summary, model: &Model) -> Vec<ObjectiveResult> {
-    objectives.iter().map(|objective| objective.judge(summary, model)).collect()
+/// Returns the response times of the operations of an interval that succeeded. Copies them only if there are several
+/// kinds of operations, because a copy takes up to 400 kB.
+fn response_times(stats: &Stats) -> Cow<'_, Distribution> {
+    match stats.kinds.as_slice() {
+        [(_, only)] => Cow::Borrowed(&only.response),
+        _ => Cow::Owned(stats.of_all_kinds(|kind| &kind.response)),
+    }
 }
 
 /// Returns a failure in words, with the most important ones first, because the line may be cut.

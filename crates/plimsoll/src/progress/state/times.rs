@@ -27,12 +27,26 @@ impl Times {
     /// Returns the buckets of recorded times.
     pub fn of(recorded: &Distribution) -> Self {
         let mut times = Self::default();
-        for (nanos, count) in recorded.recorded() {
-            let bucket = ((nanos.max(1) as f64).log2() * PER_OCTAVE) as u16;
-            match times.buckets.last_mut() {
-                Some((last, known)) if *last == bucket => *known = known.saturating_add(count),
-                _ => times.buckets.push((bucket, count)),
+        let (Some(histogram), Some(min), Some(max)) = (recorded.histogram(), recorded.min(), recorded.max()) else {
+            return times;
+        };
+        // Returns the end of the values of the histogram that end in a bucket. The first one starts at `first`.
+        let last_in = |bucket: u16, first: u64| {
+            let last = (end(bucket).ceil() as u64).saturating_sub(1);
+            let is_whole = histogram.highest_equivalent(last) <= last;
+            let whole = if is_whole { last } else { histogram.lowest_equivalent(last).saturating_sub(1) };
+            whole.max(histogram.highest_equivalent(first))
+        };
+        // A histogram adds a range of its counts much faster than it iterates over them.
+        let mut first = histogram.lowest_equivalent(min);
+        while first <= max {
+            let bucket = bucket_of(histogram.highest_equivalent(first));
+            let last = last_in(bucket, first);
+            let count = histogram.count_between(first, last);
+            if count > 0 {
+                times.buckets.push((bucket, count));
             }
+            first = last.saturating_add(1);
         }
         times
     }
@@ -57,21 +71,31 @@ impl Times {
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let rank = ((self.count() as f64 * q).ceil() as u64).max(1);
         let mut below = 0_u64;
-        self.buckets().find_map(|bucket| {
-            below = below.saturating_add(bucket.count);
-            (below >= rank).then_some(bucket.end)
+        self.buckets.iter().find_map(|(bucket, count)| {
+            below = below.saturating_add(*count);
+            (below >= rank).then(|| end(*bucket))
         })
     }
 
     /// Returns the buckets with a count above 0, in ascending order.
     pub fn buckets(&self) -> impl DoubleEndedIterator<Item = Bucket> + '_ {
-        let edge = |bucket: u16| (f64::from(bucket) / PER_OCTAVE).exp2();
-        self.buckets.iter().map(move |(bucket, count)| Bucket {
-            start: edge(*bucket),
-            end: edge(bucket.saturating_add(1)),
-            count: *count,
-        })
+        self.buckets.iter().map(|(bucket, count)| Bucket { start: start(*bucket), end: end(*bucket), count: *count })
     }
+}
+
+/// Returns the bucket that contains a time in nanoseconds.
+fn bucket_of(nanos: u64) -> u16 {
+    ((nanos.max(1) as f64).log2() * PER_OCTAVE) as u16
+}
+
+/// Returns the lower end of a bucket in nanoseconds.
+fn start(bucket: u16) -> f64 {
+    (f64::from(bucket) / PER_OCTAVE).exp2()
+}
+
+/// Returns the upper end of a bucket in nanoseconds.
+fn end(bucket: u16) -> f64 {
+    start(bucket.saturating_add(1))
 }
 
 #[cfg(test)]
@@ -93,6 +117,27 @@ mod tests {
             assert!(found >= truth * 0.999 && found <= truth * 1.05, "{q}: {found} instead of {truth}");
         }
         assert_eq!(Times::default().quantile(0.5), None);
+    }
+
+    #[test]
+    fn no_time_is_lost_and_each_is_in_its_bucket() {
+        let mut nanos = 1_u64;
+        let mut recorded = Distribution::default();
+        // All magnitudes: also times that are narrower or wider than a value of the histogram.
+        for number in 0..5_000_u64 {
+            nanos = nanos.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            recorded.record((nanos >> 20) >> (number % 44));
+        }
+        let mut wanted = Times::default();
+        for (nanos, count) in recorded.recorded() {
+            match wanted.buckets.last_mut() {
+                Some((last, known)) if *last == bucket_of(nanos) => *known += count,
+                _ => wanted.buckets.push((bucket_of(nanos), count)),
+            }
+        }
+        assert_eq!(Times::of(&recorded), wanted);
+        assert_eq!(Times::of(&recorded).count(), 5_000);
+        assert_eq!(Times::of(&Distribution::default()), Times::default());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Paragraph, Wrap};
 use report::escape::bounded;
 use report::load_line::bar;
-use report::number::{byte_rate, count, rate, time};
+use report::number::{byte_rate, count, plural, rate, time};
 
 /// Maximum length of a message in the view, in characters.
 const MESSAGE_MAX: usize = 400;
@@ -168,14 +168,23 @@ fn percentiles(name: &'static str, (p50, p99): (Option<u64>, Option<u64>), theme
 /// Draws the responses by status, the failures by class, and the latest failure.
 pub fn outcomes(frame: &mut Frame<'_>, area: Rect, theme: Theme, run: &Run) {
     let failed = if run.failures > 0 {
-        Line::styled(format!("{} failed", count(run.failures)), theme.bad())
+        Line::styled(plural(run.failures, "failed operation"), theme.bad())
     } else {
-        Line::styled("0 failed", theme.faint())
+        Line::styled("0 failed operations", theme.faint())
     };
     let inner = panel(frame, area, theme, Line::raw("responses"), failed);
-    if let Some(details) = &run.details {
-        let text = outcome_lines(details, theme);
-        frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }), inner);
+    let Some(details) = &run.details else { return };
+    let lines = outcome_lines(details, theme);
+    let last = lines.len().saturating_sub(1);
+    for (index, line) in lines.into_iter().enumerate() {
+        let above = (index as u16).min(inner.height);
+        let rest = Rect { y: inner.y + above, height: inner.height - above, ..inner };
+        // The last line has the space that is left. In a single row, a mark shows that it is cut.
+        if index == last && rest.height > 1 {
+            frame.render_widget(Paragraph::new(line).wrap(Wrap { trim: true }), rest);
+        } else {
+            one_line(frame, rest, &line);
+        }
     }
 }
 
@@ -200,7 +209,7 @@ fn outcome_lines(details: &Details, theme: Theme) -> Vec<Line<'static>> {
         lines.push(joined("status ", statuses.iter().map(status), theme));
     }
     if !failures.is_empty() {
-        lines.push(joined("failed ", failures.iter().map(failure), theme));
+        lines.push(joined("failed attempts ", failures.iter().map(failure), theme));
     }
     lines.extend(details.newest_failure.as_ref().map(|example| Line::raw(format!("latest: {example}"))));
     lines
@@ -228,7 +237,7 @@ pub fn checks(frame: &mut Frame<'_>, area: Rect, theme: Theme, run: &Run) {
     for (line, row) in lines.into_iter().zip(above.rows()) {
         one_line(frame, row, &line);
     }
-    if let Some(limit) = &details.limit {
+    if let Some(limit) = details.limit() {
         // The advice of the report, to run again with other flags, comes too early here.
         let text = match limit.by {
             LimitedBy::NotDetermined => "limited by: not determined yet".to_owned(),
@@ -241,7 +250,7 @@ pub fn checks(frame: &mut Frame<'_>, area: Rect, theme: Theme, run: &Run) {
 /// Returns a line for each objective, the missed ones first. If not all fit into `room` lines, the last line has the
 /// number of the others.
 fn objective_lines(details: &Details, theme: Theme, room: usize) -> Vec<Line<'static>> {
-    let mut judged = details.judged.clone();
+    let mut judged = details.judged().to_vec();
     judged.sort_by_key(|one| one.outcome == ObjectiveOutcome::Met);
     let shown = if judged.len() > room { room - 1 } else { judged.len() };
     let mut lines: Vec<Line<'_>> = judged

@@ -1,7 +1,7 @@
 //! Charts from characters.
 
 use super::theme::Theme;
-use crate::progress::state::history::Point;
+use crate::progress::state::history::{Percentiles, Point};
 use crate::progress::state::run::Details;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -38,11 +38,11 @@ pub fn columns(values: &[Option<f64>], style: Style, area: Rect, buffer: &mut Bu
 
 /// Draws the p50 and the p99 of response times over time, on a logarithmic axis.
 pub fn percentiles(details: &Details, until: f64, theme: Theme, area: Rect, buffer: &mut Buffer) {
-    let series = |q: f64| -> Vec<(f64, f64)> {
-        let at = |point: &Point| Some(((point.start + point.end) / 2.0, point.times.quantile(q)?.log10()));
+    let series = |of: fn(Percentiles) -> f64| -> Vec<(f64, f64)> {
+        let at = |point: &Point| Some(((point.start + point.end) / 2.0, of(point.percentiles?).log10()));
         details.history.points().iter().filter_map(at).collect()
     };
-    let (p50, p99) = (series(0.5), series(0.99));
+    let (p50, p99) = (series(|of| of.p50), series(|of| of.p99));
     let all = || p50.iter().chain(&p99).map(|(_, log)| *log);
     let (Some(low), Some(high)) = (all().reduce(f64::min), all().reduce(f64::max)) else { return };
     let missing = (SPAN_MIN.log10() - (high - low)).max(0.0);

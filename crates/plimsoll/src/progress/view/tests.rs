@@ -276,7 +276,23 @@ fn a_fill() {
         ],
     };
     let messages = vec!["resuming fills/one: 400 objects of 5,000 stored, session 2".to_owned()];
-    compare("fill", &State { fill: Some(fill), run: Some(usual_run()), messages, ..State::default() });
+    let elapsed = Duration::from_secs(3 * 3600);
+    compare("fill", &State { fill: Some(fill), run: Some(usual_run()), messages, elapsed, ..State::default() });
+}
+
+#[test]
+fn a_fill_that_reads_back() {
+    let rules = vec![("gone > 1h".to_owned(), Some("no contact for 0s".to_owned()))];
+    // The numbers of the uploads, which have ended, must not look like those of the phase.
+    let (bandwidth, spent) = (Some(15_000_000.0), Some("1.27 USD".to_owned()));
+    let (objects, bytes) = ((5_000, 5_000), (50_000_000_000, 50_000_000_000));
+    let cap = Some("5 USD".to_owned());
+    let fill = Fill { phase: Phase::Verify, objects, bytes, bandwidth, spent, rules, cap, ..Fill::default() };
+    let stop = StopAfter { ops: NonZeroU64::new(5_000), ..StopAfter::default() };
+    let mut run = Run::new(&begin(&[]), stop, true);
+    run.add(&interval(0, 1_000, 0));
+    let elapsed = Duration::from_secs(3 * 3600);
+    compare("fill_reads_back", &State { fill: Some(fill), run: Some(run), elapsed, ..State::default() });
 }
 
 #[test]
@@ -305,7 +321,7 @@ fn every_size_can_be_drawn() {
 fn objectives_are_judged_on_the_results_so_far() {
     let run = run(&["success >= 99%", "response p99 <= 50ms"], "");
     let judged: Vec<(Objective, _)> =
-        run.details.iter().flat_map(|details| &details.judged).map(|one| (one.objective, one.outcome)).collect();
+        run.details.iter().flat_map(|details| details.judged()).map(|one| (one.objective, one.outcome)).collect();
     let outcome = |text: &str| {
         let wanted: Objective = text.parse().expect("a valid objective");
         judged.iter().find(|(objective, _)| *objective == wanted).map(|(_, outcome)| *outcome)
