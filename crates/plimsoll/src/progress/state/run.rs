@@ -77,7 +77,7 @@ pub struct Details {
     /// show neither.
     judged: OnceCell<Vec<ObjectiveResult>>,
     limit: OnceCell<Limit>,
-    /// End of the interval after which both are computed again.
+    /// End of the interval with which both were last computed.
     judged_until: Option<Instant>,
     /// The latest failure, without secrets and without control characters.
     pub newest_failure: Option<String>,
@@ -238,8 +238,8 @@ impl Details {
         // Merging all kinds again for each frame would take most of the CPU time of the view, because their histograms
         // grow with the run.
         interval.stats.kinds.iter().for_each(|(_, kind)| self.summary.all.merge(kind));
-        let is_new = self.judged_until.is_some_and(|until| interval.end.since(until) < JUDGED_EVERY);
-        if !is_new {
+        let is_recent = self.judged_until.is_some_and(|until| interval.end.since(until) < JUDGED_EVERY);
+        if !is_recent {
             self.judged_until = Some(interval.end);
             (self.judged, self.limit) = (OnceCell::new(), OnceCell::new());
         }
