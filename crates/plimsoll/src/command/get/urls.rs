@@ -29,7 +29,7 @@ pub fn targets(args: &Args) -> Result<(Targets, Option<String>), Failure> {
     if targets.items().is_empty() {
         return Err(Failure::usage(match &args.url_file {
             Some(path) => format!("{} contains no URL: write one per line", path.display()),
-            None => "no URL given: add one, for example http://host:port/path".to_owned(),
+            None => "no URL given: use `plimsoll get http://host:port/path`".to_owned(),
         }));
     }
     Ok((targets, credentials))
