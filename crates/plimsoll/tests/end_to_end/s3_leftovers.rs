@@ -136,7 +136,9 @@ fn cleanup_finds_and_aborts_uploads_of_a_killed_run() {
     assert!(aborted > Some(0) && others > Some(0), "{cleaned:#}");
     // After the uploads were counted, the server may still complete requests of the killed client.
     assert!(aborted.unwrap() + others.unwrap() >= open as u64, "{open} were open: {cleaned:#}");
-    assert_eq!(uploads_on_disk(&server.store()) as u64, others.unwrap());
+    // For the same reason, an upload of the killed client may begin after the cleanup listed all uploads.
+    let left = uploads_on_disk(&server.store()) as u64;
+    assert!((others.unwrap()..=others.unwrap() + 2).contains(&left), "{left} are left: {cleaned:#}");
     server.stop();
 }
 
