@@ -69,9 +69,8 @@ fn of_invalid(error: &CertificateError) -> String {
             format!("it becomes valid in {} days", days(time, not_before))
         }
         error if verify::is_of_authority(error) => {
-            "it is the certificate of an authority (CA:TRUE), which is only trusted if it is listed itself; add it with \
-             --cacert FILE"
-                .to_owned()
+            // Details of examples are short.
+            "it is a CA certificate (CA:TRUE); to trust it, list it with --cacert FILE".to_owned()
         }
         CertificateError::Other(other) => other.to_string(),
         CertificateError::BadEncoding => "its encoding is wrong".to_owned(),

@@ -20,7 +20,7 @@ pub(super) fn fitting<const N: usize>(rows: &[[String; N]], optional: &[usize], 
     let mut shown: Vec<usize> = (0..N).filter(|column| *column <= TARGET || has_value(*column)).collect();
     let whole = lines(rows, &shown);
     if is_within(&whole, style.width) {
-        return joined(whole);
+        return joined(&whole);
     }
     shown.retain(|column| !matches!(*column, CELL) && *column != N - 1);
     let mut left_out = Vec::new();
@@ -51,7 +51,7 @@ fn is_within(lines: &[String], width: usize) -> bool {
     lines.iter().all(|line| columns(line.trim_end()) <= width)
 }
 
-fn joined(lines: Vec<String>) -> String {
+fn joined(lines: &[String]) -> String {
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 

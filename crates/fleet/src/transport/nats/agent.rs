@@ -64,7 +64,7 @@ impl NatsAgent {
         let link = Link::new(self.bus.piece_max());
         let heard = Instant::now();
         let mut session = NatsToCoordinator { agent: self, run, link, lines: VecDeque::new(), heard, closed: None };
-        session.take(first);
+        session.take(&first);
         Some(session)
     }
 
@@ -98,7 +98,7 @@ impl NatsToCoordinator<'_> {
         }
     }
 
-    fn take(&mut self, frame: Frame) {
+    fn take(&mut self, frame: &Frame) {
         if frame.run != self.run {
             match frame.head {
                 Head::Call => self.agent.send(&Frame::new(&frame.run, Head::Offer { busy: true })),
@@ -141,7 +141,7 @@ impl NatsToCoordinator<'_> {
             // While the bus is away, the time of a repetition may have passed.
             let repeat = self.link.repeat_at().filter(|at| *at > now).unwrap_or(until);
             if let Some((_, frame)) = self.agent.bus.receive(until.min(repeat) - now) {
-                self.take(frame);
+                self.take(&frame);
             }
         }
     }

@@ -54,7 +54,7 @@ impl Policy {
             match key.as_str() {
                 "targets" => policy.targets = Some(list(&node)?.into_iter().map(target).collect::<Result<_, _>>()?),
                 "rate" => {
-                    policy.rate = Some(value(&node, |text| text.parse::<Rate>().map_err(|error| error.to_string()))?)
+                    policy.rate = Some(value(&node, |text| text.parse::<Rate>().map_err(|error| error.to_string()))?);
                 }
                 "concurrency" => policy.concurrency = Some(value(&node, count)?),
                 "duration" => policy.duration = Some(value(&node, span)?),
@@ -80,7 +80,7 @@ impl Policy {
         if let Some(verbs) = &self.verbs
             && !verbs.iter().any(|allowed| allowed == verb)
         {
-            return Err(refused(format!("`{verb}`"), &verbs.join(", ")));
+            return Err(refused(&format!("`{verb}`"), &verbs.join(", ")));
         }
         if self.targets.is_none() {
             return Ok(());
@@ -92,7 +92,7 @@ impl Policy {
             ("--unix-socket", connections.unix_socket.is_some()),
         ];
         if let Some((flag, _)) = detours.into_iter().find(|(_, given)| *given) {
-            return Err(refused(flag.to_owned(), "connections to its targets themselves"));
+            return Err(refused(flag, "connections to its targets themselves"));
         }
         // The plans of these commands depend on what their targets contain.
         let place = match command {
@@ -110,7 +110,7 @@ impl Policy {
             && plan.load.in_flight_max() > max.get()
         {
             return Err(refused(
-                format!("{} operations in flight", plan.load.in_flight_max()),
+                &format!("{} operations in flight", plan.load.in_flight_max()),
                 &format!("up to {max}"),
             ));
         }
@@ -118,18 +118,18 @@ impl Policy {
             match &plan.load {
                 LoadModel::Open { rate, .. } if rate.peak() <= max.as_f64() => {}
                 LoadModel::Open { rate, .. } => {
-                    return Err(refused(format!("{:.0} operations per second", rate.peak()), &format!("up to {max}")));
+                    return Err(refused(&format!("{:.0} operations per second", rate.peak()), &format!("up to {max}")));
                 }
                 LoadModel::Closed { .. } => {
-                    return Err(refused("a load without a rate".to_owned(), &format!("up to {max}; add -R")));
+                    return Err(refused("a load without a rate", &format!("up to {max}; add -R")));
                 }
             }
         }
         if let Some(max) = self.duration {
             match plan.stop.time.map(|time| time.saturating_add(plan.warmup)) {
                 Some(time) if time <= max => {}
-                Some(time) => return Err(refused(format!("a duration of {time:?}"), &format!("up to {max:?}"))),
-                None => return Err(refused("a load without a duration".to_owned(), &format!("up to {max:?}; add -d"))),
+                Some(time) => return Err(refused(&format!("a duration of {time:?}"), &format!("up to {max:?}"))),
+                None => return Err(refused("a load without a duration", &format!("up to {max:?}; add -d"))),
             }
         }
         if self.targets.is_some() {
@@ -153,7 +153,7 @@ impl Policy {
                 let shown: Vec<String> = targets.iter().take(5).map(Allowed::to_string).collect();
                 let more = if targets.len() > shown.len() { ", …" } else { "" };
                 Err(refused(
-                    format!("the target {}:{}", origin.host, origin.port),
+                    &format!("the target {}:{}", origin.host, origin.port),
                     &format!("{}{more}", shown.join(", ")),
                 ))
             }
@@ -170,7 +170,7 @@ impl std::fmt::Display for Allowed {
     }
 }
 
-fn refused(what: String, allowed: &str) -> Failure {
+fn refused(what: &str, allowed: &str) -> Failure {
     Failure::could_not_run(format!("the policy of this agent does not allow {what} (allowed: {allowed})"))
 }
 
