@@ -70,7 +70,7 @@ fn of_invalid(error: &CertificateError) -> String {
         }
         error if verify::is_of_authority(error) => {
             // Details of examples are short.
-            "it is a CA certificate (CA:TRUE); to trust it, list it with --cacert FILE".to_owned()
+            "a CA certificate (CA:TRUE); to trust it, use --cacert FILE".to_owned()
         }
         CertificateError::Other(other) => other.to_string(),
         CertificateError::BadEncoding => "its encoding is wrong".to_owned(),

@@ -113,7 +113,7 @@ fn a_listed_self_signed_certificate_is_trusted_only_for_its_name_and_time() {
         let settings = TlsSettings { trust: Trust::Files(files), ..TlsSettings::default() };
         let (end, detail, _) = end_of(&plan_for(&endpoint, "https", &settings));
         assert_eq!(end, wanted, "{name}: {detail}");
-        assert_eq!(detail.contains("list it with --cacert FILE"), !listed, "{name}: {detail}");
+        assert_eq!(detail.contains("use --cacert FILE"), !listed, "{name}: {detail}");
     }
 }
 
