@@ -57,7 +57,8 @@ fn at(seconds: f64) -> Instant {
     Instant::from_nanos((seconds * 1e9) as u64)
 }
 
-/// Simulates a closed run with `slots` slots for `seconds`, and returns the log-odds that its operations waited for each other.
+/// Simulates a closed run with `slots` slots for `seconds`, and returns the log-odds that its operations waited for each
+/// other.
 fn odds(target: Target, slots: usize, seconds: f64, seed: u64) -> Odds {
     let mut random = Random::new(measure::values::random::mix(seed));
     let phase = random.unit() * target.period;

@@ -35,8 +35,8 @@ pub struct RunWriter {
     copy: Option<RecordCopy>,
 }
 
-/// A run directory whose run has not begun. Creating the files may take long on a slow disk. Beginning the run then takes
-/// little time. If this value is dropped, the files are removed.
+/// A run directory whose run has not begun. Creating the files may take long on a slow disk. Beginning the run then
+/// takes little time. If this value is dropped, the files are removed.
 pub struct NewRun {
     files: NewFiles,
     frames: FrameWriter,

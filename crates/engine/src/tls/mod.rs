@@ -15,7 +15,6 @@ pub use error::TlsConfigError;
 pub use negotiated::Negotiated;
 pub(crate) use session::{RECORD_BYTES_MAX, Session, Wire};
 
-use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{ClientSessionMemoryCache, Resumption};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
@@ -24,7 +23,7 @@ use rustls::{ClientConfig, RootCertStore};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use verify::{TrustAll, TrustListed};
+use verify::Verifier;
 use wire::url::Origin;
 
 /// Maximum number of servers whose sessions a thread keeps.
@@ -76,7 +75,7 @@ impl Default for TlsSettings {
 #[derive(Clone)]
 enum Roots {
     System,
-    These(Vec<CertificateDer<'static>>),
+    These(Arc<Verifier>),
     Any,
 }
 
@@ -118,13 +117,14 @@ pub fn configure(settings: &TlsSettings) -> Result<TlsPlan, TlsConfigError> {
         Trust::System => Roots::System,
         Trust::Any => Roots::Any,
         Trust::Files(files) => {
-            let mut trusted = Vec::new();
+            let (mut roots, mut listed) = (RootCertStore::empty(), Vec::new());
             for file in files {
-                let certificates = certificates(file)?;
-                verify::roots(&certificates).map_err(|_| TlsConfigError::BadCertificate(file.clone()))?;
-                trusted.extend(certificates);
+                for certificate in certificates(file)? {
+                    roots.add(certificate.clone()).map_err(|_| TlsConfigError::BadCertificate(file.clone()))?;
+                    listed.push(certificate);
+                }
             }
-            Roots::These(trusted)
+            Roots::These(Arc::new(Verifier::new(roots, listed).map_err(|_| TlsConfigError::NoSystemRoots)?))
         }
     };
     let identity = settings.identity.as_ref().map(read_identity).transpose()?;
@@ -137,7 +137,7 @@ pub fn configure(settings: &TlsSettings) -> Result<TlsPlan, TlsConfigError> {
     };
     if let Some(identity) = settings.identity.as_ref() {
         // rustls checks whether key and certificate match only when it builds a configuration.
-        plan.build(Arc::new(TrustAll::new(provider()))).map_err(|error| match error {
+        plan.build(Arc::new(Verifier::without_check())).map_err(|error| match error {
             rustls::Error::InconsistentKeys(_) => TlsConfigError::KeyOfAnother(identity.clone()),
             _ => TlsConfigError::BadKey(identity.key.clone()),
         })?;
@@ -213,16 +213,19 @@ impl TlsPlan {
         if let Some(config) = self.made.get() {
             return Ok(config);
         }
-        let verifier: Arc<dyn ServerCertVerifier> = match &self.roots {
-            Roots::System => verify::signed_by(system_roots()).map_err(|_| TlsConfigError::NoSystemRoots)?,
-            Roots::These(trusted) => Arc::new(TrustListed::new(trusted).map_err(|_| TlsConfigError::Unusable)?),
-            Roots::Any => Arc::new(TrustAll::new(provider())),
+        let verifier = match &self.roots {
+            Roots::System => {
+                let verifier = Verifier::new(system_roots(), Vec::new());
+                Arc::new(verifier.map_err(|_| TlsConfigError::NoSystemRoots)?)
+            }
+            Roots::These(verifier) => Arc::clone(verifier),
+            Roots::Any => Arc::new(Verifier::without_check()),
         };
         let config = Arc::new(self.build(verifier).map_err(|_| TlsConfigError::Unusable)?);
         Ok(self.made.get_or_init(|| config))
     }
 
-    fn build(&self, verifier: Arc<dyn ServerCertVerifier>) -> Result<ClientConfig, rustls::Error> {
+    fn build(&self, verifier: Arc<Verifier>) -> Result<ClientConfig, rustls::Error> {
         let builder = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions()?;
         let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
         let mut config = match &self.identity {

@@ -10,8 +10,8 @@ use std::time::Duration;
 #[derive(clap::Args, Clone, Debug)]
 #[group(skip)]
 pub struct Args {
-    /// Generate the load on these hosts instead of this one, over ssh, e.g. a,b or client-{1...6}. Rate, concurrency, operations and
-    /// bytes are totals over all hosts. See docs/fleet.md.
+    /// Generate the load on these hosts instead of this one, over ssh, e.g. a,b or client-{1...6}. Rate, concurrency,
+    /// operations and bytes are totals over all hosts. See docs/fleet.md.
     #[arg(
         long,
         value_name = "HOSTS",

@@ -11,7 +11,8 @@ use std::sync::Arc;
 #[derive(clap::Args, Clone, Debug)]
 #[group(skip)]
 pub struct Args {
-    /// URL of a NATS server, over which agents take part in runs: nats://HOST:PORT or tls://HOST:PORT. See docs/fleet.md.
+    /// URL of a NATS server, over which agents take part in runs: nats://HOST:PORT or tls://HOST:PORT. See
+    /// docs/fleet.md.
     #[arg(long, value_name = "URL", group = "machines", help_heading = HEADING, hide_short_help = true)]
     pub fleet: Option<String>,
     /// File with the credentials for NATS (.creds).

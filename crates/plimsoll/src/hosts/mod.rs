@@ -1,10 +1,10 @@
-//! Runs on several hosts (`--hosts`, `--fleet`): agents on the hosts make parts of one load, and this process coordinates
-//! them.
+//! Runs on several hosts (`--hosts`, `--fleet`): agents on the hosts make parts of one load, and this process
+//! coordinates them.
 //!
 //! The crate [`fleet`] has the protocol and its rules, and the message bus ([`bus`] has its flags). This module starts
-//! agents over ssh ([`remote`]), or calls those that wait on the bus. It carries out
-//! the decisions of the coordinator ([`coordinate`]), saves what the agents send ([`received`]) and merges it into one
-//! run ([`result`]). The other end is `command/agent`.
+//! agents over ssh ([`remote`]), or calls those that wait on the bus. It carries out the decisions of the coordinator
+//! ([`coordinate`]), saves what the agents send ([`received`]) and merges it into one run ([`result`]). The other end is
+//! `command/agent`.
 
 mod args;
 pub mod bus;
@@ -51,7 +51,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(30);
 const PREPARE_MAX: Duration = Duration::from_secs(600);
 /// Default of `--agents-wait`.
 const AGENTS_WAIT: Duration = Duration::from_secs(30);
-/// Time after which the user is told that the program waits for agents.
+/// A longer wait for agents is shown to the user.
 const TELL_AFTER: Duration = Duration::from_secs(2);
 /// Maximum length of the reason for a loss, which may be text from an agent.
 const LOSS_MAX: usize = 600;
@@ -77,7 +77,7 @@ struct Agents {
 
 /// Makes the load of a command on several machines, and shows the result.
 pub fn run(command: &mut LoadCommand, machines: Machines) -> Result<ExitCode, Failure> {
-    check(command, &machines)?;
+    let count = check(command, &machines)?;
     let words = words()?;
     let plan = plan_text::write(&words)?;
     let args = command.common().fleet.clone();
@@ -87,7 +87,7 @@ pub fn run(command: &mut LoadCommand, machines: Machines) -> Result<ExitCode, Fa
     let directory = directory(command)?;
     let Agents { names, transport, remotes } = match machines {
         Machines::Hosts(hosts) => start_all(&args, hosts.0, &program)?,
-        Machines::Bus(options) => call_all(&args, &options, &settings.run)?,
+        Machines::Bus(options) => call_all(&args, count, &options, &settings.run)?,
     };
     // The program file is large, and no longer needed.
     drop(program);
@@ -110,17 +110,17 @@ pub fn run(command: &mut LoadCommand, machines: Machines) -> Result<ExitCode, Fa
     Ok(exit.into())
 }
 
-/// Refuses flags that have no meaning for several hosts yet, and mistakes that need no agent to be found.
-fn check(command: &mut LoadCommand, machines: &Machines) -> Result<(), Failure> {
+/// Refuses flags that have no meaning for several hosts yet, and mistakes that need no agent to be found. Returns the
+/// number of machines.
+fn check(command: &mut LoadCommand, machines: &Machines) -> Result<NonZeroUsize, Failure> {
     if let Machines::Bus(options) = machines {
         options.check().map_err(|error| bus::unusable(&error))?;
     }
     let (flag, fleet) = (machines.flag(), &command.common().fleet);
     let count = match machines {
-        Machines::Hosts(hosts) => hosts.0.len(),
+        Machines::Hosts(hosts) => NonZeroUsize::new(hosts.0.len()).unwrap_or(NonZeroUsize::MIN),
         Machines::Bus(_) => fleet
             .agents
-            .map(NonZeroUsize::get)
             .ok_or_else(|| Failure::usage("--fleet needs the number of agents that make the load: add --agents N"))?,
     };
     let mut urls = command.urls_mut()?.clone();
@@ -139,13 +139,13 @@ fn check(command: &mut LoadCommand, machines: &Machines) -> Result<(), Failure> 
     if let Some((other, _)) = refused.into_iter().find(|(_, given)| *given) {
         return Err(Failure::usage(format!("{flag} does not support {other} yet: leave one of them out")));
     }
-    if common.fleet.tolerate_lost.is_some_and(|lost| lost >= count) {
+    if common.fleet.tolerate_lost.is_some_and(|lost| lost >= count.get()) {
         return Err(Failure::usage("--tolerate-lost: at least one host must remain"));
     }
     if common.fleet.pair {
-        plan_text::pair(&mut urls, 0, count)?;
+        plan_text::pair(&mut urls, 0, count.get())?;
     }
-    Ok(())
+    Ok(count)
 }
 
 /// Returns the words of this process's command line.
@@ -197,8 +197,8 @@ fn directory(command: &mut LoadCommand) -> Result<PathBuf, Failure> {
 }
 
 /// Calls the agents that wait on the bus.
-fn call_all(args: &Args, options: &BusOptions, run: &RunId) -> Result<Agents, Failure> {
-    let (count, wait) = (args.agents.unwrap_or(NonZeroUsize::MIN), args.agents_wait.unwrap_or(AGENTS_WAIT));
+fn call_all(args: &Args, count: NonZeroUsize, options: &BusOptions, run: &RunId) -> Result<Agents, Failure> {
+    let wait = args.agents_wait.unwrap_or(AGENTS_WAIT);
     let begun = Instant::now();
     let mut is_told = false;
     let goes_on = || {

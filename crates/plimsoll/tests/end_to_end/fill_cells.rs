@@ -45,7 +45,7 @@ fn a_cell_can_be_a_fill_that_is_read_back_and_deleted() {
         );
     }
     assert_eq!(fills.len(), 2);
-    let text = place.run(["report", "study", "--full"]);
+    let text = place.run(["report", "study"]);
     text.expect(0);
     for part in ["PASS · 2 of 2 fills passed", "size 64KiB", "40 of 40", "40 good", "40.00 USD (mine)"] {
         assert!(text.stdout.contains(part), "{part}: {}", text.stdout);

@@ -232,8 +232,8 @@ fn a_killed_study_leaves_no_link() {
     wait_for("end of its owner", || (!std::path::Path::new(&format!("/proc/{owner}")).exists()).then_some(()));
 }
 
-/// Makes a copy of the device file of TUN that every user can open, and becomes an ordinary user without a directory for
-/// its runtime files. Needs root. Other processes do not see the copy.
+/// Makes a copy of the device file of TUN that every user can open, and becomes an ordinary user without a directory
+/// for its runtime files. Needs root. Other processes do not see the copy.
 const AS_ANYONE: &str = r#"
 { [ -e tun ] || mknod tun c 10 200; } && chmod 666 tun && mount --bind tun /dev/net/tun || exit 77
 exec setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs -- "$@"

@@ -62,8 +62,8 @@ impl Placed for FillTrial {
 pub(crate) const COLUMNS: [&str; 10] =
     ["cell", "target", "result", "objects", "stored", "bandwidth", "read back", "deleted", "costs", "reason"];
 
-/// Columns that [`short_text`] may leave out, the least important one first: deleted, read back, objects.
-const OPTIONAL: [usize; 3] = [7, 6, 3];
+/// Columns that [`short_text`] may leave out, the least important one first: deleted, stored, read back, objects.
+const OPTIONAL: [usize; 4] = [7, 4, 6, 3];
 
 /// Like [`text`], but at most 80 characters wide.
 #[must_use]

@@ -3,7 +3,7 @@
 //! If a table is too wide, the names of cells and the texts of the last column move to lines of their own. If that is
 //! not enough, the columns that matter least are left out. The full report has all columns.
 
-use crate::text::{Style, Table, columns, paragraph};
+use crate::text::{Style, Table, about_left_out, columns, left_out_columns, paragraph};
 
 /// Column of the cell's name. The name is empty if it is that of the row above.
 const CELL: usize = 0;
@@ -23,21 +23,14 @@ pub(super) fn fitting<const N: usize>(rows: &[[String; N]], optional: &[usize], 
         return joined(&whole);
     }
     shown.retain(|column| !matches!(*column, CELL) && *column != N - 1);
-    let mut left_out = Vec::new();
-    for column in optional {
-        if is_within(&lines(rows, &shown), style.width - INDENT.len()) {
-            break;
-        }
-        if let Some(place) = shown.iter().position(|other| other == column) {
-            shown.remove(place);
-            left_out.push(titles[*column].as_str());
-        }
-    }
-    let mut text = folded(rows, &lines(rows, &shown));
-    if !left_out.is_empty() {
-        text.push_str(&paragraph(&format!("no room for {}; use --full", left_out.join(", "))));
-    }
-    text
+    let optional: Vec<usize> = optional.iter().copied().filter(|column| shown.contains(column)).collect();
+    let without = |left_out: &[usize]| {
+        let shown: Vec<usize> = shown.iter().copied().filter(|column| !left_out.contains(column)).collect();
+        lines(rows, &shown)
+    };
+    let left_out = left_out_columns(&optional, |left_out| is_within(&without(left_out), style.width - INDENT.len()));
+    let names: Vec<String> = left_out.iter().map(|column| titles[*column].clone()).collect();
+    folded(rows, &without(left_out)) + &about_left_out(&names).map(|text| paragraph(&text)).unwrap_or_default()
 }
 
 /// Returns the lines of a table with some of the columns.

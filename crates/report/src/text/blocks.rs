@@ -30,6 +30,18 @@ pub fn columns(text: &str) -> usize {
     text.chars().count()
 }
 
+/// Returns the columns to leave out, so that a table fits. `optional` has the columns that may be left out, in the order
+/// in which this happens. `fits` gets the columns that are left out. If nothing helps, all of them are left out.
+pub fn left_out_columns(optional: &[usize], fits: impl Fn(&[usize]) -> bool) -> &[usize] {
+    let mut left_out = (0..optional.len()).map(|number| &optional[..number]);
+    left_out.find(|left_out| fits(left_out)).unwrap_or(optional)
+}
+
+/// Returns a remark about columns that were left out, or `None` if there are none.
+pub fn about_left_out(titles: &[String]) -> Option<String> {
+    (!titles.is_empty()).then(|| format!("no room for {}; use --full", titles.join(", ")))
+}
+
 /// A table. The first column is aligned to the left, and numbers to the right.
 pub struct Table {
     rows: Vec<Vec<String>>,

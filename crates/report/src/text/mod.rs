@@ -14,7 +14,7 @@ mod style;
 
 pub(crate) use self::fill::fill_blocks;
 pub use self::fill::{fill_estimate, fill_text};
-pub(crate) use blocks::{Block, Table, columns};
+pub(crate) use blocks::{Block, Table, about_left_out, columns, left_out_columns};
 pub use comparison::comparison;
 pub(crate) use comparison::{comparison_notes, comparison_pieces, comparison_rows, noise_floor};
 pub use repeats::repeats;

@@ -1,7 +1,7 @@
 //! The short report of a run, which fits on one screen. The short report has only the result, the main times and the
 //! failures.
 
-use super::blocks::{Table, columns};
+use super::blocks::{Table, about_left_out, columns, left_out_columns};
 use super::page::{Page, paint};
 use super::sections::times::cell;
 use super::sections::{agents, failures};
@@ -121,9 +121,7 @@ fn times(lines: &mut Lines, run: &SavedRun) -> Vec<String> {
         remarks.push(percentile::ABOUT_RANGES.to_owned());
     }
     let (table, left_out) = fitting_table(&rows, lines.style.width);
-    if !left_out.is_empty() {
-        remarks.push(format!("no room for {}; use --full", left_out.join(", ")));
-    }
+    remarks.extend(about_left_out(&left_out));
     lines.part(1, Page::gap);
     lines.part(rows.len() + 1, |page| page.table(table));
     remarks
@@ -176,8 +174,7 @@ fn fitting_table(rows: &[TimeRow], width: usize) -> (Table, Vec<String>) {
     let is_empty = |index: &usize| rows.iter().all(|row| matches!(row.percentiles[*index], Percentile::TooFew { .. }));
     let empty = (0..QUANTILES.len()).rev().filter(is_empty);
     let optional: Vec<usize> = empty.chain(OPTIONAL_QUANTILES.into_iter().filter(|index| !is_empty(index))).collect();
-    let mut left_out = (0..optional.len()).map(|number| &optional[..number]);
-    let left_out = left_out.find(|left_out| fits(&without(left_out))).unwrap_or(&optional);
+    let left_out = left_out_columns(&optional, |left_out| fits(&without(left_out)));
     (without(left_out), left_out.iter().map(|index| percentile::label(QUANTILES[*index])).collect())
 }
 

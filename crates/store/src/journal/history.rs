@@ -2,8 +2,8 @@
 
 /// Maximum number of columns. A screen can show about this many columns.
 pub const COLUMNS_MAX: usize = 1200;
-/// Time that each column covers at first, in milliseconds. Shorter columns are useless, because the journal is synced once per
-/// second.
+/// Time that each column covers at first, in milliseconds. Shorter columns are useless, because the journal is synced
+/// once per second.
 const FIRST_COLUMN_MS: u64 = 1000;
 
 /// The objects and bytes that a fill stored over time. Beyond the maximum number of columns, each two neighbors are

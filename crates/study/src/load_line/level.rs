@@ -143,8 +143,8 @@ mod tests {
     const STEADY: LevelEvidence =
         LevelEvidence { drift: Some(Drift::Steady), client_behind: false, too_few: None, certain: false };
 
-    /// With exponential service times, a level at 95 % of the capacity needs about 5,000 operations, and a level at 98 %
-    /// needs about 30,000. A level lasts neither less than its minimum nor longer than its maximum.
+    /// With exponential service times, a level at 95 % of the capacity needs about 5,000 operations, and a level at
+    /// 98 % needs about 30,000. A level lasts neither less than its minimum nor longer than its maximum.
     #[test]
     fn levels_near_the_capacity_and_levels_with_low_rates_take_longer() {
         let level = level_duration(&[], Some(500.0), Duration::from_secs(5), Duration::from_secs(300));

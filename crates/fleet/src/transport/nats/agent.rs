@@ -19,8 +19,8 @@ pub struct NatsAgent {
     last: Option<RunId>,
 }
 
-/// The connection of an agent to the coordinator of a run. Dropping it sends what is left, and waits until the coordinator
-/// has received it, but not longer than its lease.
+/// The connection of an agent to the coordinator of a run. Dropping it sends what is left, and waits until the
+/// coordinator has received it, but not longer than its lease.
 pub struct NatsToCoordinator<'a> {
     agent: &'a mut NatsAgent,
     run: RunId,

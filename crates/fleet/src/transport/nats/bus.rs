@@ -1,10 +1,11 @@
-//! The connection to the bus. A thread of its own drives it; the owner of [`Bus`] sends and receives without blocking, or
-//! with a limited wait.
+//! The connection to the bus. A thread of its own drives it. The owner of [`Bus`] sends and receives without blocking,
+//! or with a limited wait.
 
 use super::frame::{Frame, HEAD_MAX};
 use crate::transport::mailbox::Mailbox;
 use async_nats::connection::State;
-use async_nats::{Client, ConnectOptions, Event, ServerAddr, Subject, Subscriber};
+use async_nats::{Client, ConnectOptions, Event, ServerAddr, Subscriber};
+use futures_util::StreamExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -200,8 +201,8 @@ async fn drive(
     };
     let _ = report.send(Ok(client.clone()));
     while let Some((subject, bytes)) = sending.recv().await {
-        // Fails for messages that are too long for a server after a reconnect. Their link then gets no receipts, and the
-        // agent counts as silent.
+        // Fails for messages that are too long for a server after a reconnect. Their link then gets no receipts, and
+        // the agent counts as silent.
         let _ = client.publish(subject, bytes.into()).await;
     }
     let _ = tokio::time::timeout(FLUSH_MAX, client.flush()).await;
@@ -261,18 +262,14 @@ async fn settings(options: &BusOptions) -> Result<ConnectOptions, NatsError> {
     Ok(settings)
 }
 
-/// Passes the messages of a subscription on. Without space in the inbox, messages are lost, and repeated by their links.
+/// Passes the messages of a subscription on. Without space in the inbox, messages are lost, and their links repeat
+/// them.
 async fn pass_on(mut subscriber: Subscriber, inbox: Mailbox<Arrived>) {
-    while let Some(message) = next(&mut subscriber).await {
-        if let Some(frame) = Frame::decode(&message.1) {
-            let _ = inbox.post((message.0.to_string(), frame), Duration::ZERO);
+    while let Some(message) = subscriber.next().await {
+        if let Some(frame) = Frame::decode(&message.payload) {
+            let _ = inbox.post((message.subject.to_string(), frame), Duration::ZERO);
         }
     }
-}
-
-async fn next(subscriber: &mut Subscriber) -> Option<(Subject, Vec<u8>)> {
-    use futures_util::StreamExt;
-    subscriber.next().await.map(|message| (message.subject, message.payload.to_vec()))
 }
 
 #[cfg(test)]

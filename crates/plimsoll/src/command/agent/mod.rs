@@ -1,8 +1,8 @@
-//! `plimsoll agent`: makes a part of a run on several hosts. A coordinator starts it over ssh and talks to it over standard
-//! input and output. With `--fleet`, the agent waits on a message bus, and takes part in one run after the other.
+//! `plimsoll agent`: makes a part of a run on several hosts. A coordinator starts it over ssh and talks to it over
+//! standard input and output. With `--fleet`, the agent waits on a message bus, and takes part in one run after the other.
 //!
-//! This thread exchanges messages ([`session`]). Another thread prepares and makes the run ([`work`]). The run directory
-//! stays on this host.
+//! This thread exchanges messages ([`session`]). Another thread prepares and makes the run ([`work`]). The run
+//! directory stays on this host.
 
 mod policy;
 mod session;
@@ -35,7 +35,8 @@ pub struct Args {
     /// End after one run.
     #[arg(long, requires = "fleet")]
     once: bool,
-    /// YAML file with the loads that this host may make: targets, rate, concurrency, duration, verbs. See docs/fleet.md.
+    /// YAML file with the loads that this host may make: targets, rate, concurrency, duration, verbs. See
+    /// docs/fleet.md.
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
 }

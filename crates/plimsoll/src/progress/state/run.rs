@@ -15,8 +15,8 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 use store::Begin;
 
-/// Time after which the objectives and the limit are computed again. Both walk through large histograms, which takes more
-/// CPU time than the rest of the view. They change slowly.
+/// Time after which the objectives and the limit are computed again. Both walk through large histograms, which takes
+/// more CPU time than the rest of the view. They change slowly.
 const JUDGED_EVERY: Duration = Duration::from_millis(2500);
 
 /// A run in progress.
@@ -73,8 +73,8 @@ pub struct Details {
     pub history: History,
     /// Response times of all intervals.
     pub times: Times,
-    /// The objectives, judged on the results so far. Computed when it is shown, like [`Self::limit`], because some views
-    /// show neither.
+    /// The objectives, judged on the results so far. Computed when they are shown, like [`Self::limit`], because some
+    /// views show neither.
     judged: OnceCell<Vec<ObjectiveResult>>,
     limit: OnceCell<Limit>,
     /// End of the interval with which both were last computed.

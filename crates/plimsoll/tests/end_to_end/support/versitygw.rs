@@ -50,20 +50,37 @@ impl Versitygw {
 
     fn try_start(program: &Path) -> Option<Self> {
         let directory = TempDir::with_prefix("plimsoll-versitygw-").unwrap();
-        let store = directory.path().join("store");
-        std::fs::create_dir(&store).unwrap();
+        std::fs::create_dir(directory.path().join("store")).unwrap();
+        let (child, port) = Self::serve(program, directory.path())?;
+        Some(Self { child, directory, port })
+    }
+
+    /// Starts a process that serves a directory on a free port. Returns `None` if another process takes the port first.
+    fn serve(program: &Path, directory: &Path) -> Option<(Child, u16)> {
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
         let mut command = Command::new(program);
         command.args(["--port", &format!("127.0.0.1:{port}"), "--keep-alive", "--quiet", "--access-log"]);
-        command.arg(directory.path().join("log")).arg("posix").arg(&store);
+        command.arg(directory.join("log")).arg("posix").arg(directory.join("store"));
         command.env("ROOT_ACCESS_KEY", ACCESS_KEY).env("ROOT_SECRET_KEY", SECRET_KEY);
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let mut server = Self { child, directory, port };
-        let up = wait_for("versitygw", || match server.child.try_wait().unwrap() {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let up = wait_for("versitygw", || match child.try_wait().unwrap() {
             Some(_) => Some(false),
-            None => listens(server.child.id(), port).then_some(true),
+            None => listens(child.id(), port).then_some(true),
         });
-        up.then_some(server)
+        up.then_some((child, port))
+    }
+
+    /// Stops the server after its requests have ended, and starts it again on another port.
+    pub fn restart(&mut self) {
+        self.end();
+        let program = find().expect("it was found before");
+        let again = (0..10).find_map(|_| Self::serve(&program, self.directory.path()));
+        (self.child, self.port) = again.expect("versitygw starts again");
+    }
+
+    fn end(&mut self) {
+        signal(self.child.id(), "TERM");
+        wait_for("end of versitygw", || self.child.try_wait().unwrap());
     }
 
     pub fn endpoint(&self) -> String {
@@ -77,8 +94,7 @@ impl Versitygw {
 
     /// Stops the server, and reads its log.
     pub fn stop(mut self) -> BTreeMap<String, Logged> {
-        signal(self.child.id(), "TERM");
-        wait_for("end of versitygw", || self.child.try_wait().unwrap());
+        self.end();
         let log = std::fs::read_to_string(self.directory.path().join("log")).unwrap();
         let mut operations: BTreeMap<String, Logged> = BTreeMap::new();
         for words in log.lines().map(|line| line.split(' ').collect::<Vec<_>>()).filter(|words| words.len() > 14) {
