@@ -34,7 +34,7 @@ impl NatsAgent {
     /// Connects to the bus.
     ///
     /// # Errors
-    /// Fails like [`Bus::connect`].
+    /// Fails if no server can be reached, or if the options are unusable.
     pub fn connect(options: &BusOptions, name: AgentName) -> Result<Self, NatsError> {
         let bus = Bus::connect(options, vec![CALL.to_owned(), agent_subject(&name)])?;
         Ok(Self { bus, name, last: None })
