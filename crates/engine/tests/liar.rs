@@ -2,6 +2,7 @@
 
 mod support;
 
+use engine::OpEntry;
 use engine::plan::*;
 use measure::result::accounting::audit;
 use measure::{AttemptClass, Cause, Counts, Enumerated, Flag, OpKind};
@@ -66,13 +67,41 @@ fn counts<E: Enumerated>(names: impl IntoIterator<Item = Box<str>>) -> Counts<E>
     counts
 }
 
+/// A case that was played.
+struct Played {
+    liar: Liar,
+    plan: Plan,
+    kept: Keep,
+}
+
+impl Played {
+    fn of(case: &Case) -> Self {
+        let liar = Liar::start(case.clone()).unwrap();
+        let plan = plan_for(case, liar.address());
+        let kept = run(&plan);
+        Self { liar, plan, kept }
+    }
+
+    /// Plays a case, again if the server should have closed a stale connection, but closed it late.
+    fn in_time(case: &Case) -> Self {
+        if !case.expected.has_class("stale_reuse") {
+            return Self::of(case);
+        }
+        let mut tries = (0..TRIES).map(|_| Self::of(case));
+        tries.find(|played| !closed_late(played.last())).expect("a server that closes connections in time")
+    }
+
+    fn last(&self) -> &OpEntry {
+        self.kept.ops.iter().max_by_key(|op| op.number).unwrap()
+    }
+}
+
 /// Returns the differences between the expected results of a case and the results that the client reports.
 fn play(case: &Case) -> Vec<String> {
     let name = case.name.clone();
-    let liar = Liar::start(case.clone()).unwrap();
-    let plan = plan_for(case, liar.address());
-    let kept = run(&plan);
-    let summary = summary(&plan, &kept.intervals);
+    let played = Played::in_time(case);
+    let Played { liar, plan, kept } = &played;
+    let summary = summary(plan, &kept.intervals);
     let (tally, expected) = (&summary.stats.measured, &case.expected);
     let mut wrong = Vec::new();
     let mut must = |what: &str, found: String, wanted: String| {
@@ -95,7 +124,7 @@ fn play(case: &Case) -> Vec<String> {
         format!("{:?}", tally.causes.nonzero().collect::<Vec<_>>()),
         format!("{:?}", causes.nonzero().collect::<Vec<_>>()),
     );
-    let last = kept.ops.iter().max_by_key(|op| op.number).unwrap();
+    let last = played.last();
     must("last class", last.outcome.class.name().into(), expected.last.class.to_string());
     must("last cause", last.outcome.cause.name().into(), expected.last.cause.to_string());
     must("attempts", last.attempts.to_string(), expected.attempts().to_string());

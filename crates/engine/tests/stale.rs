@@ -98,8 +98,9 @@ fn a_server_that_read_much_of_a_body_broke_the_request_off() {
 #[test]
 fn a_server_that_closes_idle_connections_has_stale_ones() {
     let url = serve(0, |_| Some(()));
-    let plan = at(Plan { stop: counted(), load: closed(4), ..plan() }, &url);
-    let made = run(&plan);
+    let plan = Plan { log_ops: true, ..at(Plan { stop: counted(), load: closed(4), ..plan() }, &url) };
+    let mut tries = (0..TRIES).map(|_| run(&plan));
+    let made = tries.find(|made| !made.ops.iter().any(closed_late)).expect("a server that closes connections in time");
     let summary = summary(&plan, &made.intervals);
     assert_eq!((tally(&summary).ok, tally(&summary).failed), (OPS, 0), "{:?}", tally(&summary).causes);
 }

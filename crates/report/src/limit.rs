@@ -67,6 +67,13 @@ pub fn reason_text(reason: &LimitReason) -> String {
             plural(*waiting, "operation"),
             count(*offered)
         ),
+        LimitReason::EndStall { seconds: length, waiting, offered } => format!(
+            "in the last {} of the schedule, the target responded to less than half of the load, and {} of {} offered \
+             were still waiting at its end",
+            seconds(*length),
+            plural(*waiting, "operation"),
+            count(*offered)
+        ),
         LimitReason::NotInTime { operations, offered } => {
             format!("{} of {} offered did not end in time", plural(*operations, "operation"), count(*offered))
         }

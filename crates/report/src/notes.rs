@@ -5,6 +5,7 @@ use crate::limit;
 use crate::number::{bit_rate, count, plural, seconds, share, time};
 use crate::result::whole_seconds;
 use measure::limits;
+use measure::objective::Timed;
 use measure::path::{Emulation, MeasuredPath};
 use measure::statistics::steadiness::{self, Steadiness};
 use measure::stats::Dimension;
@@ -21,6 +22,17 @@ const FAILING_SHARE_MIN: f64 = 0.05;
 const RATE_STEP_MIN: f64 = 0.1;
 /// Minimum number of seconds for which the client was stopped at which a note is shown.
 const STOPPED_SECONDS_MIN: f64 = 1.0;
+
+/// Minimum number of resent operations, and their minimum share, at which a note is shown.
+const RESENT_MIN: u64 = 5;
+const RESENT_SHARE_MIN: f64 = 0.001;
+/// Quantile above which operations of a closed run are its slowest ones.
+const SLOWEST: f64 = 0.99;
+/// Minimum share of the time of all operations that the slowest ones took at which a note is shown. With exponential
+/// response times, the slowest 1 % take 6 %.
+const SLOWEST_SHARE_MIN: f64 = 0.15;
+/// Minimum number of operations at which the slowest ones are looked at.
+const SLOWEST_OPERATIONS_MIN: u64 = 500;
 
 /// A series with one value per second. A note is shown if the series was not steady.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +104,21 @@ pub enum Note {
         /// Share of the slots' time, from 0 to 1.
         share: f64,
     },
+    /// Operations were sent again, because the target had closed their kept-alive connections without announcing it.
+    Resent {
+        /// Number of these operations.
+        operations: u64,
+        /// Their share of all operations, from 0 to 1.
+        share: f64,
+    },
+    /// The slowest operations of a closed run took much of its time. In a closed run, a pause of the target delays only
+    /// one operation per slot, so percentiles do not show it.
+    FewSlow {
+        /// Response time that the slowest operations exceed, in nanoseconds.
+        above: u64,
+        /// Share of the time of all operations, from 0 to 1.
+        share: f64,
+    },
     /// The window of a closed run is so short that whole operations are a coarse measure of its rate.
     CoarseRate {
         /// How much higher the rate could be, as a share of it.
@@ -130,6 +157,8 @@ impl Note {
             Self::Unsettled { .. } => "unsettled",
             Self::Silent { .. } => "silent",
             Self::Failing { .. } => "failing",
+            Self::Resent { .. } => "resent",
+            Self::FewSlow { .. } => "few_slow",
             Self::CoarseRate { .. } => "coarse_rate",
             Self::ClientStopped { .. } => "client_stopped",
             Self::NoWindow => "no_window",
@@ -193,6 +222,20 @@ impl std::fmt::Display for Note {
                 "slots spent {} of their time on operations that failed or were overdue, and on pauses after these",
                 share(*part)
             ),
+            Self::Resent { operations, share: part } => write!(
+                f,
+                "{} ({}) had to be sent again, because the target closed a kept-alive connection without announcing it, \
+                 or reset it",
+                plural(*operations, "operation"),
+                share(*part)
+            ),
+            Self::FewSlow { above, share: part } => write!(
+                f,
+                "the slowest 1 % of the operations (above {}) took {} of the time; in a closed run, percentiles up to \
+                 p99 do not show pauses of the target, so measure these with a fixed rate (-R)",
+                time(*above as f64),
+                share(*part)
+            ),
             Self::CoarseRate { step } => write!(
                 f,
                 "the rate counts the operations that ended in the window; with those in flight at its end, it would be up \
@@ -231,6 +274,8 @@ pub fn of(run: &SavedRun) -> Vec<Note> {
     let silent = silent_seconds(run);
     notes.extend(when(silent > 0.0, Note::Silent { seconds: silent }));
     notes.extend(failing(run));
+    notes.extend(resent(run));
+    notes.extend(few_slow(run));
     let step = run.summary().rate_step().filter(|step| *step >= RATE_STEP_MIN && !run.begin.model.is_open());
     notes.extend(step.map(|step| Note::CoarseRate { step }));
     let stopped = run.summary().limits.stopped();
@@ -282,6 +327,26 @@ fn failing(run: &SavedRun) -> Option<Note> {
     let share =
         if tally.failed > 0 && tally.ok > 0 { limits::failing_share(run.summary(), &run.begin.model) } else { 0.0 };
     (share >= FAILING_SHARE_MIN).then_some(Note::Failing { share })
+}
+
+fn resent(run: &SavedRun) -> Option<Note> {
+    let tally = &run.summary().stats.measured;
+    let operations = tally.resends;
+    let share = operations as f64 / tally.started.max(1) as f64;
+    (operations >= RESENT_MIN && share >= RESENT_SHARE_MIN).then_some(Note::Resent { operations, share })
+}
+
+/// Returns a note if few operations of a closed run took much of its time, and client stalls do not explain this.
+fn few_slow(run: &SavedRun) -> Option<Note> {
+    let all = &run.summary().all;
+    let (times, affected) = all.timed(Timed::Response);
+    if run.begin.model.is_open() || times.count() < SLOWEST_OPERATIONS_MIN {
+        return None;
+    }
+    let above = times.quantile(SLOWEST)?;
+    let slow = times.sum_beyond(above as f64).saturating_sub(affected.sum_beyond(above as f64));
+    let share = slow as f64 / times.moments().sum.max(1) as f64;
+    (share >= SLOWEST_SHARE_MIN).then_some(Note::FewSlow { above, share })
 }
 
 /// Returns notes about the rate and the median response time if these were not steady.

@@ -42,9 +42,18 @@ pub fn of(values: &Distribution, q: f64) -> Percentile {
 pub fn timed(stats: &KindStats, timed: Timed, q: f64) -> Percentile {
     let (all, _) = stats.timed(timed);
     match (of(all, q), stats.quantile_range(timed, q)) {
-        (Percentile::Value(_), Some(range)) if range.is_wide() => Percentile::Between(range.low, range.high),
+        (Percentile::Value(_), Some(range)) if range.is_wide() => {
+            Percentile::Between(range.low.max(shown_below(stats, timed, q)).min(range.high), range.high)
+        }
         (shown, _) => shown,
     }
+}
+
+/// Returns the largest value that a report shows for a quantile lower than `q`. The lower end of a range must not be
+/// shorter. If the range of the lower quantile is too narrow to be shown, its upper end is shown.
+fn shown_below(stats: &KindStats, timed: Timed, q: f64) -> u64 {
+    let ranges = LADDER.into_iter().filter(|lower| *lower < q).filter_map(|lower| stats.quantile_range(timed, lower));
+    ranges.map(|range| if range.is_wide() { range.low } else { range.high }).max().unwrap_or(0)
 }
 
 /// Returns the lower and the upper end of quantile `q` of a time of successes, in nanoseconds. Both are equal if client
@@ -83,7 +92,9 @@ pub fn range_of_all(stats: &KindStats, time: Timed, dropped: u64, q: f64) -> Per
     // Failed operations are slower than all successes, so this is the same quantile among the successes.
     let among = q * (successes.count().saturating_add(others)) as f64 / successes.count().max(1) as f64;
     match (shown, stats.quantile_range(time, among.min(1.0))) {
-        (Percentile::Value(high), Some(range)) if range.is_wide() => Percentile::Between(range.low.min(high), high),
+        (Percentile::Value(high), Some(range)) if range.is_wide() => {
+            Percentile::Between(range.low.max(shown_below(stats, time, among)).min(high), high)
+        }
         (shown, _) => shown,
     }
 }
@@ -167,6 +178,23 @@ mod tests {
         let Percentile::Between(low, high) = timed(&stats, Timed::Response, 0.99) else { panic!("no range") };
         assert!(low.abs_diff(1_000_000) < 1_000 && high.abs_diff(50_000_000) < 50_000, "{low} {high}");
         assert!(matches!(timed(&stats, Timed::Response, 0.5), Percentile::Value(_)));
+    }
+
+    /// The p99 has no range, because 5 % is too little. The range of the maximum then starts at the value shown for p99.
+    #[test]
+    fn ranges_do_not_start_below_a_lower_percentile() {
+        let mut stats = KindStats::default();
+        (0..2000).for_each(|_| stats.response.record(10_000_000));
+        (0..400).for_each(|_| {
+            stats.response.record(10_500_000);
+            stats.affected.response.record(10_500_000);
+        });
+        stats.response.record(60_000_000);
+        stats.affected.response.record(60_000_000);
+        stats.affected.added_max = 80_000_000;
+        let Percentile::Value(p99) = timed(&stats, Timed::Response, 0.99) else { panic!("a range") };
+        let Percentile::Between(low, _) = timed(&stats, Timed::Response, 1.0) else { panic!("no range") };
+        assert!(low >= p99, "{low} {p99}");
     }
 
     #[test]

@@ -43,13 +43,22 @@ impl ArrivalCohort {
         (u64::from(doublings) * DOUBLED + (spans >> doublings)) as u32
     }
 
+    /// Returns the start of the span, in seconds since the start of the measured window.
+    #[must_use]
+    pub fn start(&self) -> f64 {
+        let (index, doublings) = (u64::from(self.index), self.doublings());
+        ((index - doublings * DOUBLED) << doublings) as f64 * SPAN as f64 / 1e9
+    }
+
     /// Returns the middle of the span, in seconds since the start of the measured window.
     #[must_use]
     pub fn middle(&self) -> f64 {
-        let index = u64::from(self.index);
-        let doublings = (index / DOUBLED).saturating_sub(1).min(40);
-        let start = (index - doublings * DOUBLED) << doublings;
-        (start as f64 + (1_u64 << doublings) as f64 / 2.0) * SPAN as f64 / 1e9
+        self.start() + (1_u64 << self.doublings()) as f64 / 2.0 * SPAN as f64 / 1e9
+    }
+
+    /// Returns how often the length of the span has doubled.
+    fn doublings(&self) -> u64 {
+        (u64::from(self.index) / DOUBLED).saturating_sub(1).min(40)
     }
 }
 

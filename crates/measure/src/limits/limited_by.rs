@@ -1,7 +1,7 @@
 //! The rules that decide what limited a run.
 
 use super::client_impact::{AFFECTED_MAX, ClientImpact};
-use super::failures::has_many_failures;
+use super::failures::{has_many_failures, mostly_fails};
 use super::offered_load::{MISSED_MAX, growth, misses_offered_rate, not_sustained};
 use super::queueing::{Queueing, queueing_odds};
 use super::{LimitedBy, MOST, OPERATIONS_MIN};
@@ -57,8 +57,8 @@ pub(super) fn limited_by_given(summary: &Summary, model: &Model, impact: ClientI
         Model::Open { .. } if fails() => LimitedBy::Target,
         Model::Open { .. } if fills_link(summary) => LimitedBy::Link,
         Model::Open { .. } => LimitedBy::Rate,
-        // If no operation succeeds, a faster client would not help.
-        Model::Closed { .. } if tally.ok == 0 && fails() && !summary.client_stood_still() => LimitedBy::Target,
+        // If most operations fail, a faster client would mainly make more failures.
+        Model::Closed { .. } if mostly_fails(summary) && !summary.client_stood_still() => LimitedBy::Target,
         Model::Closed { .. } if is_slowed_by_client(summary, impact) => client_or_host(summary),
         Model::Closed { .. } if fails() => LimitedBy::Target,
         Model::Closed { .. } if fills_link(summary) => LimitedBy::Link,

@@ -4,6 +4,7 @@
 //! two limits are possible, neither is reported.
 
 mod client_impact;
+mod end_stall;
 mod failures;
 pub mod growth;
 mod limited_by;
@@ -13,10 +14,11 @@ pub mod queueing;
 mod reason;
 
 pub use client_impact::ClientImpact;
+pub use end_stall::EndStall;
 pub use failures::{failing_share, has_many_failures};
 pub use growth::Growth;
 pub use limited_by::{limited_by, missed_by_client};
-pub use offered_load::{growth, misses_offered_rate, not_sustained};
+pub use offered_load::{end_stall, growth, misses_offered_rate, not_sustained};
 pub use queueing::queueing_odds;
 pub use reason::{HostFailures, InFlightLimit, Limit, LimitReason, ProbedRate};
 

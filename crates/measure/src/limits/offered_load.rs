@@ -1,5 +1,6 @@
 //! Operations that an open run offered and the target did not sustain.
 
+use super::end_stall::EndStall;
 use super::growth::Growth;
 use crate::summary::Summary;
 
@@ -12,7 +13,8 @@ const PILED_UP_MIN: u64 = 3;
 /// operations that had piled up at the end of the schedule, even if they ended in the drain.
 #[must_use]
 pub fn not_sustained(summary: &Summary) -> u64 {
-    let piled_up = growth(summary).map_or(0, |growth| growth.piled_up);
+    let stalled = end_stall(summary).map_or(0, |stall| stall.waiting);
+    let piled_up = growth(summary).map_or(0, |growth| growth.piled_up).max(stalled);
     let piled_up = if piled_up < PILED_UP_MIN { 0 } else { piled_up };
     summary.stats.measured.dropped.saturating_add(overdue(summary).max(piled_up))
 }
@@ -27,6 +29,12 @@ pub fn misses_offered_rate(summary: &Summary) -> bool {
 #[must_use]
 pub fn growth(summary: &Summary) -> Option<Growth> {
     Growth::of_run(&summary.evidence, summary.schedule_seconds())
+}
+
+/// Returns the stall at the end of the schedule; `None` if there was none, or if the run is closed.
+#[must_use]
+pub fn end_stall(summary: &Summary) -> Option<EndStall> {
+    EndStall::of(&summary.evidence.arrival_cohorts, summary.schedule_seconds())
 }
 
 /// Returns the number of unfinished operations that had already waited longer than successful operations usually take.

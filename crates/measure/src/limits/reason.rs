@@ -3,7 +3,7 @@
 use super::growth::unseen_shortfall;
 use super::limited_by::{PATH_FULL, used_path_share};
 use super::queueing::{Queueing, queueing_odds};
-use super::{LimitedBy, growth, has_many_failures, limited_by, misses_offered_rate, not_sustained};
+use super::{LimitedBy, end_stall, growth, has_many_failures, limited_by, misses_offered_rate, not_sustained};
 use crate::evidence::{OperationClass, Probe, Probes};
 use crate::stats::Dimension;
 use crate::stats::label::Label;
@@ -87,6 +87,15 @@ pub enum LimitReason {
         offered: u64,
         /// The class of operations whose response times grew; `None` if the response times of all classes grew.
         class: Option<OperationClass>,
+    },
+    /// The target almost stopped responding before the end of the schedule.
+    EndStall {
+        /// Time from the start of the stall to the end of the schedule, in seconds.
+        seconds: f64,
+        /// Operations that waited at the end of the schedule.
+        waiting: u64,
+        /// Operations offered.
+        offered: u64,
     },
     /// Operations did not end in time.
     NotInTime {
@@ -241,10 +250,11 @@ fn target_reason(summary: &Summary, model: &Model, in_flight: Option<InFlightLim
         (true, _) if !misses_offered_rate(summary) => failures(summary),
         (false, _) if has_many_failures(summary, model) => failures(summary),
         (true, Some(reached)) => LimitReason::InFlight(reached),
-        (true, None) => match growth(summary) {
-            Some(growth) if growth.response > 0.0 => {
+        (true, None) => match (growth(summary), end_stall(summary)) {
+            (Some(growth), _) if growth.response > 0.0 => {
                 LimitReason::Growth { seconds: growth.response, waiting: missing, offered, class: growth.class }
             }
+            (_, Some(stall)) => LimitReason::EndStall { seconds: stall.seconds, waiting: missing, offered },
             _ => LimitReason::NotInTime { operations: missing, offered },
         },
         (false, _) => LimitReason::Queueing { probed: ProbedRate::of(summary) },

@@ -359,6 +359,23 @@ fn targets_that_serve_nothing_are_the_limit() {
     assert_eq!(judge(CLOSED, &run), LimitedBy::Target);
 }
 
+/// The target refuses most requests immediately, which keeps the client busy. Timeouts may be due to the busy client.
+#[test]
+fn targets_that_refuse_most_requests_are_the_limit_even_of_a_busy_client() {
+    let with = |failed: u64, class| {
+        let run = seconds(5, SATURATED, |interval| {
+            respond(interval, 110_000);
+            let tally = &mut interval.stats.measured;
+            (tally.started, tally.ok, tally.failed) = (1000, 1000 - failed, failed);
+            (0..failed).for_each(|_| tally.classes.add(class));
+        });
+        judge(CLOSED, &run)
+    };
+    assert_eq!(with(990, AttemptClass::Throttled), LimitedBy::Target);
+    assert_eq!(with(400, AttemptClass::Throttled), LimitedBy::ClientCpu);
+    assert_eq!(with(990, AttemptClass::TimeoutHead), LimitedBy::ClientCpu);
+}
+
 #[test]
 fn one_hanging_operation_is_not_the_limit_of_an_open_run() {
     let run = seconds(2, ClientLoad::default(), |interval| {

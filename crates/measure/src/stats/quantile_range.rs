@@ -40,6 +40,10 @@ const WIDE_NANOS: u64 = 160_000;
 /// part of the run, which may not be typical of the rest.
 const UNAFFECTED_SHARE_MIN: f64 = 0.1;
 
+/// Lower ends below this number of nanoseconds count as unknown. No exchange between two processes is faster, so the
+/// time inside the client was most of the measured time.
+const LOW_MIN: u64 = 1000;
+
 /// Quantiles whose lower ends also apply to higher quantiles.
 const LOWER_QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 
@@ -102,7 +106,10 @@ impl KindStats {
     fn own_range(&self, timed: Timed, q: f64) -> Option<QuantileRange> {
         let (all, part) = self.timed(timed);
         let range = QuantileRange::of(all, part, self.affected.added_max, q)?;
-        Some(QuantileRange { low: range.low.min(range.high.saturating_sub(self.inside_client(timed, q))), ..range })
+        let low = range.low.min(range.high.saturating_sub(self.inside_client(timed, q)));
+        // A range without a width is a value, however short.
+        let is_known = low >= LOW_MIN || low == range.high;
+        Some(QuantileRange { low: if is_known { low } else { 0 }, ..range })
     }
 
     /// Returns the time that the client added to quantile `q`, in nanoseconds. This is the time until the kernel had

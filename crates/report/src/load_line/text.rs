@@ -92,10 +92,21 @@ impl LoadLine {
     /// Returns how often the load line passed. It may fail once when it is repeated.
     fn repeats(&self, passed: &str) -> String {
         let tries = || self.levels.iter().filter(|level| Some(level.level) == self.passed);
-        match (tries().filter(|level| level.passed).count(), tries().count()) {
-            (ok, all) if ok < all => format!("{passed} passed in {ok} of {all} tries"),
-            _ => format!("when repeated, {passed} passed again"),
+        let with = |outcome| tries().filter(|level| level.outcome == outcome).count();
+        let all = tries().count();
+        let others: Vec<String> = [
+            (with(LevelOutcome::Failed), "it failed"),
+            (with(LevelOutcome::ClientLimited), "this client was the limit"),
+            (with(LevelOutcome::NotDecided), "nothing was decided"),
+        ]
+        .into_iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, what)| if number == 1 { format!("once {what}") } else { format!("{number} times {what}") })
+        .collect();
+        if others.is_empty() {
+            return format!("when repeated, {passed} passed again");
         }
+        format!("{passed} passed in {} of {all} tries ({})", with(LevelOutcome::Passed), others.join(", "))
     }
 
     /// Returns a phrase with the highest level that passed, if the search found no load line.

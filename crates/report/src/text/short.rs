@@ -42,8 +42,8 @@ pub fn short_text(run: &SavedRun, style: &Style) -> String {
     agents(&mut rest, run, room);
     let room = SHORT_LINES_MAX.saturating_sub(begin.lines.len() + rest.lines.len());
     let notes = overview.notes.iter().map(ToString::to_string);
-    begin.lines.extend(notes_within(remarks.into_iter().chain(notes), room, style));
     begin.lines.extend(rest.lines);
+    begin.lines.extend(notes_within(remarks.into_iter().chain(notes), room, style));
     begin.lines.join("\n") + "\n"
 }
 

@@ -125,6 +125,12 @@ impl Expected {
     pub fn attempts(&self) -> usize {
         self.earlier.len() + 1
     }
+
+    /// Returns whether an attempt of the operation ends with this class.
+    #[must_use]
+    pub fn has_class(&self, class: &str) -> bool {
+        self.earlier.iter().chain([&self.last]).any(|end| end.class.as_ref() == class)
+    }
 }
 
 /// The end of an attempt.

@@ -1,0 +1,160 @@
+//! Stall of the target at the end of an open run.
+//!
+//! A target that stops responding shortly before the end of the schedule shows no growth of response times over the
+//! run, and may respond to all waiting operations in the drain. It still did not sustain the load in the window, and
+//! the run does not show whether it would have recovered.
+
+use crate::evidence::ArrivalCohorts;
+
+/// Maximum ratio of ended to due operations in a stall. A queue of random length rarely grows faster than this.
+const DEPARTED_MAX: f64 = 0.5;
+/// Minimum number of operations that wait because of the stall, in standard errors of random arrivals.
+const WAITING_ERRORS: f64 = 4.0;
+/// A stall counts if it is at least this many times as large as every earlier one. The target recovered from those.
+const UNPRECEDENTED: f64 = 1.5;
+/// Minimum size of a stall at the end of the schedule, as a share of its largest size. A smaller stall is already over.
+const LASTING: f64 = 0.9;
+
+/// Stall that lasted until the end of the schedule.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EndStall {
+    /// Length, in seconds.
+    pub seconds: f64,
+    /// Number of operations that waited at the end of the schedule because of the stall.
+    pub waiting: u64,
+}
+
+/// Period in which fewer operations end than [`DEPARTED_MAX`] of the due ones.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stall {
+    /// Cumulative sum of the missing operations (CUSUM; Page, "Continuous inspection schemes", 1954).
+    sum: f64,
+    peak: f64,
+    from: f64,
+    due: f64,
+    departed: f64,
+}
+
+impl EndStall {
+    /// Returns the stall at the end of a schedule of `seconds`; `None` if the target responded until the end, or if it
+    /// recovered from a similar stall before.
+    #[must_use]
+    pub fn of(cohorts: &ArrivalCohorts, seconds: f64) -> Option<Self> {
+        let (mut stall, mut before) = (Stall::default(), 0.0_f64);
+        let scheduled = || cohorts.all().iter().filter(|cohort| cohort.middle() < seconds);
+        for cohort in scheduled() {
+            let (due, departed) = (cohort.scheduled as f64, cohort.departed as f64);
+            let sum = stall.sum + DEPARTED_MAX * due - departed;
+            if sum <= 0.0 {
+                before = before.max(stall.peak);
+                stall = Stall::default();
+                continue;
+            }
+            if stall.sum == 0.0 {
+                stall.from = cohort.start();
+            }
+            (stall.sum, stall.peak) = (sum, stall.peak.max(sum));
+            (stall.due, stall.departed) = (stall.due + due, stall.departed + departed);
+        }
+        let length = seconds - stall.from;
+        if stall.sum <= 0.0 || stall.sum < LASTING * stall.peak || stall.sum < UNPRECEDENTED * before || length <= 0.0 {
+            return None;
+        }
+        // A target with long response times always has operations in flight (Little's law).
+        let usual = mean_response(cohorts, stall.from)?;
+        let waiting = stall.due - stall.departed - stall.due / length * usual;
+        let is_certain = waiting > WAITING_ERRORS * stall.due.sqrt();
+        is_certain.then_some(Self { seconds: length, waiting: waiting as u64 })
+    }
+}
+
+/// Returns the mean response time of the operations due before `until`, in seconds. If none has ended, returns the mean of
+/// the first ones that have; `None` if no operation has ended.
+fn mean_response(cohorts: &ArrivalCohorts, until: f64) -> Option<f64> {
+    let ended = || cohorts.all().iter().filter(|cohort| cohort.ended > 0);
+    let (mut operations, mut nanos) = (0.0, 0.0);
+    for cohort in ended().take_while(|cohort| cohort.middle() < until) {
+        operations += cohort.ended as f64;
+        nanos += cohort.response_nanos as f64;
+    }
+    if operations > 0.0 {
+        return Some(nanos / operations / 1e9);
+    }
+    ended().next().map(|cohort| cohort.response_nanos as f64 / cohort.ended as f64 / 1e9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::values::random::Random;
+
+    /// Returns the end stall of 1,000 operations per second over `seconds`. `response` takes the time at which an
+    /// operation is due, and returns its response time, both in seconds.
+    fn found(seconds: f64, mut response: impl FnMut(f64) -> f64) -> Option<EndStall> {
+        let mut cohorts = ArrivalCohorts::default();
+        for millisecond in 0..(seconds * 1e3) as u64 {
+            let nanos = (response(millisecond as f64 / 1e3) * 1e9) as u64;
+            let cohort = cohorts.at(millisecond * 1_000_000);
+            cohort.scheduled += 1;
+            cohort.ended += 1;
+            cohort.response_nanos += nanos;
+            cohorts.at(millisecond * 1_000_000 + nanos).departed += 1;
+        }
+        EndStall::of(&cohorts, seconds)
+    }
+
+    /// Returns the response time of a target that needs 5 ms, and does not respond in the pauses.
+    fn pausing(pauses: &[(f64, f64)]) -> impl Fn(f64) -> f64 {
+        move |due| {
+            let pause = pauses.iter().find(|(from, until)| (*from..*until).contains(&(due + 0.005)));
+            pause.map_or(0.005, |(_, until)| until - due)
+        }
+    }
+
+    #[test]
+    fn a_pause_at_the_end_is_found() {
+        for (seconds, from) in [(3.0, 2.5), (3.0, 2.9), (20.0, 18.0), (2.0, 0.5)] {
+            let stall = found(seconds, pausing(&[(from, seconds + 0.6)])).expect("a stall");
+            let waiting = (seconds - from) * 1e3;
+            assert!((stall.waiting as f64 - waiting).abs() < 0.1 * waiting + 10.0, "{stall:?}, {waiting} waiting");
+            assert!((stall.seconds - (seconds - from)).abs() < 0.11, "{stall:?}");
+        }
+    }
+
+    #[test]
+    fn targets_that_respond_until_the_end_have_no_stall() {
+        assert_eq!(found(3.0, |_| 0.005), None);
+        assert_eq!(found(3.0, pausing(&[(2.0, 2.6)])), None, "a pause that is over");
+        assert_eq!(found(3.0, pausing(&[(0.9, 1.1), (1.9, 2.1), (2.85, 3.05)])), None, "pauses that usually end");
+        for response in [0.5, 1.0, 2.0, 2.9, 4.0] {
+            assert_eq!(found(3.0, |_| response), None, "constant response times of {response} s");
+        }
+        assert_eq!(EndStall::of(&ArrivalCohorts::default(), 3.0), None);
+    }
+
+    /// A queue with one server, exponential service times and a load of 90 %.
+    #[test]
+    fn random_queues_are_rarely_a_stall() {
+        let stalls = (0..300).filter(|seed| {
+            let (mut random, mut free) = (Random::new(*seed), 0.0_f64);
+            let queue = move |due: f64| {
+                free = free.max(due) - 0.000_9 * (1.0 - random.unit()).ln();
+                free - due
+            };
+            found(3.0, queue).is_some()
+        });
+        let stalls = stalls.count();
+        assert!(stalls <= 1, "{stalls} of 300");
+    }
+
+    /// Response times with a long tail, so that some operations are always in flight.
+    #[test]
+    fn long_tails_are_rarely_a_stall() {
+        let stalls = (0..300).filter(|seed| {
+            let mut random = Random::new(*seed);
+            found(3.0, move |_| if random.unit() < 0.1 { 1.0 } else { 0.001 }).is_some()
+        });
+        let stalls = stalls.count();
+        assert!(stalls <= 1, "{stalls} of 300");
+    }
+}
