@@ -47,7 +47,7 @@ fn span_of(nanos: f64) -> Option<Duration> {
     (nanos <= LONGEST_NANOS).then(|| Duration::from_nanos(nanos.round() as u64))
 }
 
-/// Returns the exact span in a form that [`parse_span`] accepts, such as `1m30s` or `1s500ms`.
+/// Returns the exact span in a form that [`parse_span`] accepts, such as `1m30s`, `2.7s` or `500ms`.
 #[must_use]
 pub fn format_span(span: Duration) -> String {
     let mut nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
@@ -55,18 +55,20 @@ pub fn format_span(span: Duration) -> String {
         return "0s".into();
     }
     let mut text = String::new();
-    for (unit, size) in [
-        ("h", 3_600_000_000_000_u64),
-        ("m", 60_000_000_000),
-        ("s", 1_000_000_000),
-        ("ms", 1_000_000),
-        ("us", 1_000),
-        ("ns", 1),
-    ] {
+    for (unit, size) in [("h", 3_600_000_000_000_u64), ("m", 60_000_000_000)] {
         if nanos >= size {
             text.push_str(&format!("{}{unit}", nanos / size));
             nanos %= size;
         }
+    }
+    // The rest is one number with decimals. In a span of a minute or more, this number is in seconds.
+    let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
+    let fits = |(_, size): &&(&str, u64)| nanos >= *size || (nanos > 0 && !text.is_empty());
+    if let Some((unit, size)) = units.iter().find(fits) {
+        let decimals = format!("{:0width$}", nanos % size, width = size.ilog10() as usize);
+        let decimals = decimals.trim_end_matches('0');
+        let point = if decimals.is_empty() { "" } else { "." };
+        text.push_str(&format!("{}{point}{decimals}{unit}", nanos / size));
     }
     text
 }
@@ -89,6 +91,17 @@ mod tests {
         fn never_panics(text in ".{0,20}") {
             let _ = parse_span(&text);
         }
+    }
+
+    #[test]
+    fn spans_have_one_number_below_a_minute() {
+        let spans =
+            [(0, "0s"), (2700, "2.7s"), (500, "500ms"), (90_500, "1m30.5s"), (60_050, "1m0.05s"), (7_200_000, "2h")];
+        for (millis, text) in spans {
+            assert_eq!(format_span(Duration::from_millis(millis)), text);
+        }
+        assert_eq!(format_span(Duration::from_nanos(1)), "1ns");
+        assert_eq!(format_span(Duration::from_micros(1250)), "1.25ms");
     }
 
     #[test]

@@ -111,6 +111,9 @@ mod tests {
         rows[1][2] = "1,200/s … 1,300/s, which is a very long text in a column of its own".to_owned();
         let text = fitting(&rows, &[2, 4], &NARROW);
         assert!(text.lines().all(|line| columns(line) <= 80), "{text}");
-        assert!(text.contains("12.0 ms") && text.ends_with("  no room for rate; use --full\n"), "{text}");
+        assert!(
+            text.contains("12.0 ms") && text.ends_with("left out to fit this width: rate (see --full)\n"),
+            "{text}"
+        );
     }
 }
