@@ -17,6 +17,8 @@ pub struct Behavior {
     pub rate: u64,
     /// Size of a body in bytes.
     pub size: u64,
+    /// Maximum number of requests served per second. Further requests are refused at once; 0 for no limit.
+    pub tokens: u32,
     /// Pauses of the target.
     pub stall: Option<Stall>,
 }

@@ -15,6 +15,10 @@ pub enum Cause {
     TargetExponential,
     /// The target pauses once.
     TargetStall,
+    /// The target pauses shortly before the end of the run, and continues after it.
+    TargetEndStall,
+    /// The target refuses most requests at once (a token bucket).
+    TargetRefuses,
     /// The target serves only a few requests at a time, and is overloaded.
     TargetQueue,
     /// Like target-queue, with exponential service times.
@@ -69,6 +73,8 @@ const fn ms(count: u64) -> Duration {
 
 /// Duration of the warm-up.
 const WARMUP: Duration = ms(1_000);
+/// Duration of a run whose target pauses at its end, in seconds.
+const END_STALL_SECONDS: u64 = 3;
 
 /// A target that responds at once.
 const FAST: Behavior = Behavior {
@@ -78,6 +84,7 @@ const FAST: Behavior = Behavior {
     exponential: false,
     rate: 0,
     size: 1024,
+    tokens: 0,
     stall: None,
 };
 
@@ -92,9 +99,12 @@ impl Cause {
             protocol: [Protocol::Http1, Protocol::Tls, Protocol::Http2][repeat as usize % 3],
         };
         match self {
-            Self::ClientBursts | Self::SharedHostLowRate | Self::Rate | Self::TargetUploadQueue => {
-                Variant { model: Open, ..all }
-            }
+            Self::ClientBursts
+            | Self::SharedHostLowRate
+            | Self::Rate
+            | Self::TargetUploadQueue
+            | Self::TargetEndStall => Variant { model: Open, ..all },
+            Self::TargetRefuses => Variant { model: Closed, ..all },
             Self::RateNginx => Variant { model: Open, direction: Get, ..all },
             Self::Concurrency | Self::OneLevel | Self::ConcurrencyPauses => Variant { model: Closed, ..all },
             Self::ConcurrencyNginx => Variant { model: Closed, direction: Get, ..all },
@@ -118,6 +128,12 @@ impl Cause {
                 stall: Some(Stall { at: WARMUP + ms(1500), length: ms(700), every: None }),
                 ..FAST
             },
+            Self::TargetEndStall => Behavior {
+                service: ms(5),
+                stall: Some(Stall { at: WARMUP + ms(END_STALL_SECONDS * 1000 - 500), length: ms(1100), every: None }),
+                ..FAST
+            },
+            Self::TargetRefuses => Behavior { tokens: 100, ..FAST },
             Self::TargetQueue => queue,
             Self::TargetQueueExponential => Behavior { exponential: true, ..queue },
             Self::TargetUploadQueue => Behavior { servers: 1, uploads_only: true, service: ms(60), ..FAST },
@@ -142,7 +158,12 @@ impl Cause {
     pub fn amount(self) -> Amount {
         let of = |rate, slots| Amount { rate, slots };
         match self {
-            Self::TargetDelay | Self::TargetExponential | Self::TargetStall | Self::TargetUploadQueue => of(300, 8),
+            Self::TargetDelay
+            | Self::TargetExponential
+            | Self::TargetStall
+            | Self::TargetEndStall
+            | Self::TargetUploadQueue => of(300, 8),
+            Self::TargetRefuses => of(0, 16),
             Self::Rate | Self::RateNginx | Self::Concurrency | Self::OneLevel => of(300, 8),
             // These targets sustain only 200 requests per second.
             Self::TargetQueue | Self::TargetQueueExponential | Self::TargetRateCap => of(380, 16),
@@ -177,6 +198,7 @@ impl Cause {
             // the pause.
             Self::TargetStall if open => &[Rate],
             Self::TargetStall => &[Target, Concurrency],
+            Self::TargetEndStall | Self::TargetRefuses => &[Target],
             Self::TargetQueue | Self::TargetQueueExponential | Self::TargetUploadQueue | Self::TargetRateCap => {
                 &[Target]
             }
@@ -202,6 +224,8 @@ impl Cause {
             Self::TargetDelay => "target-delay",
             Self::TargetExponential => "target-exponential",
             Self::TargetStall => "target-stall",
+            Self::TargetEndStall => "target-end-stall",
+            Self::TargetRefuses => "target-refuses",
             Self::TargetQueue => "target-queue",
             Self::TargetQueueExponential => "target-queue-exponential",
             Self::TargetUploadQueue => "target-upload-queue",
@@ -268,14 +292,18 @@ impl Cause {
 
     /// Returns the duration of runs in seconds; `None` if the user may choose the duration.
     pub fn seconds(self) -> Option<u64> {
-        (self == Self::SharedHostLowRate).then_some(10)
+        match self {
+            Self::SharedHostLowRate => Some(10),
+            Self::TargetEndStall => Some(END_STALL_SECONDS),
+            _ => None,
+        }
     }
 
     /// Returns whether the true response times can be computed from the target's log. The log does not name the kinds of a
     /// mix, and does not show the effects of a slow link. In closed runs with a fast target, the log does not show the effects of busy cores either.
     pub fn has_truth(self, variant: Variant) -> bool {
         let fast = self.behavior().service.is_zero() && self.behavior().rate == 0;
-        let outside = matches!(self, Self::LinkFull | Self::Descriptors | Self::Ports);
+        let outside = matches!(self, Self::LinkFull | Self::Descriptors | Self::Ports | Self::TargetRefuses);
         !(self.is_nginx() || self.is_mixed() || outside || fast && variant.model == Model::Closed)
     }
 }
@@ -299,7 +327,8 @@ mod tests {
                 + if target.rate > 0 { target.size as f64 / target.rate as f64 } else { 0.0 };
             let capacity = if target.servers == 0 { f64::INFINITY } else { f64::from(target.servers) / work };
             let is_target = cause.right(cause.variant(0)) == [Limit::Target];
-            assert_eq!(f64::from(amount.rate) > 1.5 * capacity, is_target, "{cause:?}");
+            let fails_by_itself = matches!(cause, Cause::TargetEndStall | Cause::TargetRefuses);
+            assert_eq!(f64::from(amount.rate) > 1.5 * capacity, is_target && !fails_by_itself, "{cause:?}");
             assert!(is_target || f64::from(amount.rate) < 0.8 * capacity, "{cause:?}");
             for repeat in 0..12 {
                 let variant = cause.variant(repeat);

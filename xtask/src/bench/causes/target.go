@@ -36,6 +36,7 @@ var (
 	logFile     = flag.String("log", "", "file for the log, written at the end")
 	servers     = flag.Int("servers", 0, "requests served at the same time; 0: no limit")
 	uploadsOnly = flag.Bool("uploads-only", false, "only uploads take service time and a place")
+	tokens      = flag.Float64("tokens", 0, "requests served per second; others are refused at once; 0: no limit")
 	service     = flag.Duration("service", 0, "service time, or its mean")
 	exponential = flag.Bool("exponential", false, "exponentially distributed service times")
 	rate        = flag.Int64("rate", 0, "bytes per second, shared by all requests; 0: no limit")
@@ -73,6 +74,9 @@ type server struct {
 	random  *rand.Rand
 	first   int64
 	entries []*entry
+	// The token bucket: number of tokens, and the time of the last change.
+	bucket  float64
+	changed int64
 }
 
 func (s *server) now() int64 { return int64(time.Since(s.epoch)) }
@@ -85,6 +89,20 @@ func (s *server) firstArrival(now int64) int64 {
 		s.first = now
 	}
 	return s.first
+}
+
+// Takes a token. Returns whether there was one. The bucket holds the tokens of a tenth of a second.
+func (s *server) takeToken() bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	now := s.now()
+	s.bucket = min(s.bucket+float64(now-s.changed)/1e9**tokens, max(*tokens/10, 1))
+	s.changed = now
+	if s.bucket < 1 {
+		return false
+	}
+	s.bucket--
+	return true
 }
 
 // Sleeps until a timer of the kernel fires. Go's own timers are up to a millisecond late, which is too much for short
@@ -173,6 +191,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if got > 0 {
 		e.received = c.newestRead() - e.arrival
+	}
+	if *tokens > 0 && !s.takeToken() {
+		w.WriteHeader(http.StatusTooManyRequests)
+		return
 	}
 	body := s.body
 	if r.Method != http.MethodGet {

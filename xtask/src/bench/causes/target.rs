@@ -94,6 +94,7 @@ fn arguments(behavior: Behavior) -> Vec<String> {
     vec![
         format!("-servers={}", behavior.servers),
         format!("-uploads-only={}", behavior.uploads_only),
+        format!("-tokens={}", behavior.tokens),
         format!("-service={}", nanos(behavior.service)),
         format!("-exponential={}", behavior.exponential),
         format!("-rate={}", behavior.rate),
