@@ -16,13 +16,13 @@ mod turns;
 /// Maximum number of reads per second at which every read is sampled. At higher rates, only some of the reads are
 /// sampled.
 const FULL_RATE: f64 = 2000.0;
-/// Maximum value of `every`. At any rate of reads, at least one of this many reads is sampled.
+/// Maximum value of `every`. Even at the highest rates, one of this many reads is sampled.
 const EVERY_MAX: u32 = 64;
-/// Number of sampling decisions after which `every` is computed again.
+/// Number of sampling decisions for which a value of `every` is used. It is then computed again.
 const BLOCK: u32 = 32;
-/// Maximum drift between the wall clock and the clock of the run from one check to the next. In addition, the time
-/// between the checks divided by [`DRIFT_PART`] is allowed. The tolerance covers slow adjustments of a clock, and the
-/// time between reading the two clocks.
+/// Maximum drift between the wall clock and the clock of the run from one check to the next. The time between the
+/// checks, divided by [`DRIFT_PART`], is allowed in addition. This tolerance covers slow adjustments of a clock, and
+/// the short time between the readings of the two clocks.
 const DRIFT: Duration = Duration::from_micros(100);
 const DRIFT_PART: u32 = 1000;
 
@@ -106,7 +106,7 @@ impl ArrivalSampling {
 struct Clocks {
     /// Time of the last check.
     checked: Instant,
-    /// Wall time, in nanoseconds, at which the run's clock is zero, as computed at the last check.
+    /// Wall time, in nanoseconds, at which the run's clock is zero. Computed at the last check.
     zero: i128,
     /// Instant since which the wall clock has not been stepped.
     steady_since: Instant,

@@ -1,4 +1,4 @@
-//! Busy waiting until an operation is due, if no other thread needs the core.
+//! Busy waiting until an operation is due, as long as no other thread needs the core.
 //!
 //! A thread that sleeps wakes up late. On a virtual machine, the delay is tens of microseconds, because the host uses
 //! idle cores for other machines. An open run waits before every operation. During the last part of each wait, the
@@ -16,13 +16,13 @@ use std::time::Duration;
 const AWAKE: Duration = Duration::from_micros(100);
 /// Interval between checks of whether other threads need this core.
 const CHECK_EVERY: Duration = Duration::from_millis(250);
-/// If a thread spends more than this share of its time waiting for its core, other threads are considered to need the
-/// core. The gathering thread of this program causes less waiting than this.
+/// Share of its time that a thread may wait for its core. If it waits longer, other threads need the core. The
+/// gathering thread of this program causes less waiting than this.
 const WANTED_SHARE: f64 = 0.1;
-/// Length of the first pause without busy waiting, after other threads needed the core. The length doubles each time,
-/// up to [`PAUSE_MAX`].
+/// Length of the first pause from busy waiting, which begins when other threads need the core. Each further pause is
+/// twice as long, up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_millis(200);
-/// Maximum length of a pause without busy waiting.
+/// Maximum length of a pause from busy waiting.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
 /// State of busy waiting of one thread. The state decides when the thread waits busily, and measures the time spent on
@@ -33,7 +33,7 @@ pub(crate) struct BusyWait {
     from: Instant,
     pause: Duration,
     checked: Instant,
-    /// Total time that the thread had spent waiting for a core, as of the last check.
+    /// Total time, at the last check, that the thread had waited for a core.
     delay_nanos: u64,
     /// Time spent busy waiting, in nanoseconds.
     pub spun_nanos: u64,
@@ -48,7 +48,7 @@ impl BusyWait {
         Self { from, pause: PAUSE_MIN, checked: now, delay_nanos, spun_nanos: 0 }
     }
 
-    /// Returns the instant at which busy waiting begins, for a wait until `until`. `None` means that the thread sleeps
+    /// Returns the instant at which a wait until `until` becomes busy waiting. `None` means that the thread sleeps
     /// during the whole wait.
     pub fn awake_from(&mut self, now: Instant, until: Instant, delay: &mut RunDelay) -> Option<Instant> {
         if self.from == Instant::NEVER {

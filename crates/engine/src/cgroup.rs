@@ -1,4 +1,4 @@
-//! The CPU quota of this process's control group, and the time for which the quota stopped the group.
+//! The CPU quota of this process's control group, and the time during which the quota stopped the group.
 //!
 //! In version 1 of control groups, quota and period are in two files, and times are in nanoseconds. In version 2, quota
 //! and period are in one file, and times are in microseconds. The limits of a process are those of its own group and of
@@ -70,7 +70,7 @@ impl CpuQuota {
         self.limited.iter().map(|group| group.cores).min_by(f64::total_cmp)
     }
 
-    /// Returns the time in nanoseconds for which the groups were stopped, summed over all cores.
+    /// Returns the time in nanoseconds during which the groups were stopped, summed over all cores.
     pub fn throttled_nanos(&mut self) -> u64 {
         let read = |group: &mut Limited| {
             let (name, unit) = group.counter;
@@ -81,8 +81,8 @@ impl CpuQuota {
     }
 }
 
-/// Returns whether control groups are mounted at `mount`. Empty `controllers` mean version 2. Otherwise, the version
-/// is 1.
+/// Returns whether control groups are mounted at `mount`. They have version 2 if `controllers` is empty, and otherwise
+/// version 1.
 fn holds(mount: &Path, controllers: &str) -> bool {
     let file = if controllers.is_empty() { "cgroup.controllers" } else { "cpu.cfs_quota_us" };
     mount.join(file).exists()

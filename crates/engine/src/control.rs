@@ -1,8 +1,8 @@
 //! Commands to a run in progress, and the state that its threads share.
 //!
-//! In addition to the operation budget, threads share only a few atomics, which each loop reads once per step. The
-//! instant of a stop is slightly in the future. Every thread thus learns of the stop in time, and the window ends at
-//! the same instant for all threads.
+//! In addition to the operation budget, threads share only a few atomics, which each loop reads once per step. A stop
+//! takes effect at an instant slightly in the future. All threads therefore learn of the stop in time, and their
+//! windows end at the same instant.
 
 use crate::accessed_objects::AccessedObjects;
 use crate::stalls::Stalls;
@@ -16,13 +16,12 @@ use std::time::Duration;
 pub const TURN_MAX: Duration = Duration::from_millis(50);
 /// Time from the stop command until the window ends.
 pub(crate) const NOTICE: Duration = Duration::from_millis(120);
-/// Number of attempts without a connection after which the run ends, if no attempt has ever got a connection
-/// (docs/measurement.md).
+/// Number of failed attempts that end the run, if no attempt has ever got a connection (docs/measurement.md).
 const UNREACHED_MAX: u64 = 100;
-/// Time without any connection after which only [`UNREACHED_MIN`] failed attempts are needed to end the run. With each
-/// failure, a slot waits longer before the next attempt, so there are few attempts.
+/// After this time without any connection, [`UNREACHED_MIN`] failed attempts are enough to end the run. There are few
+/// attempts, because a slot waits longer after each failure.
 const UNREACHED_FOR: Duration = Duration::from_secs(2);
-/// Number of failed attempts that ends the run once [`UNREACHED_FOR`] has passed.
+/// Number of failed attempts that are enough to end the run once [`UNREACHED_FOR`] has passed.
 const UNREACHED_MIN: u64 = 10;
 
 /// Reason why a run stopped before its stop rule applied.
@@ -56,7 +55,7 @@ pub struct Control {
     unreached_since: AtomicU64,
     first_failure: Mutex<Option<AttemptOutcome>>,
     bytes_left: AtomicU64,
-    /// Bound for the numbers of operations. An operation of the window starts only if its number is below this bound.
+    /// Upper bound of operation numbers. An operation of the window starts only if its number is below this bound.
     start_below: AtomicU64,
     /// Highest number of an operation that has started, plus 1. Updated only in a run with a bound.
     started_below: AtomicU64,
@@ -137,8 +136,8 @@ impl Control {
         self.abandon.store(true, Ordering::Release);
     }
 
-    /// Returns the body length of the run's first complete response. If there was none before, it is the response of
-    /// this thread, and the result is `own`.
+    /// Returns the body length of the run's first complete response. If there was none yet, the result is `own`, the
+    /// length of this thread's response.
     pub(crate) fn first_length(&self, own: u64) -> u64 {
         *self.first_length.get_or_init(|| own)
     }
@@ -169,10 +168,10 @@ impl Control {
         }
     }
 
-    /// Sets the bound for the numbers of operations in the window of a closed run. Operations start only if their
-    /// number is below `bound`. By default, there is no bound. A fill sets the bound before the run. Later, the fill
-    /// records which further objects it will write, and then raises the bound. The bound must not be lowered while
-    /// operations start.
+    /// Sets an upper bound of operation numbers in the window of a closed run. Operations start only if their number is
+    /// below `bound`. By default, there is no bound. A fill sets the bound before the run. Whenever the fill has
+    /// recorded that it will write further objects, it raises the bound. The bound must not be lowered while operations
+    /// start.
     pub fn let_start_below(&self, bound: u64) {
         self.start_below.store(bound, Ordering::Release);
     }
@@ -189,8 +188,8 @@ impl Control {
         self.started_below.fetch_max(number.saturating_add(1), Ordering::AcqRel);
     }
 
-    /// Returns an exclusive upper bound of the numbers of the operations that have started in the window. Returns 0 in
-    /// runs without [`Self::let_start_below`].
+    /// Returns a number that is above the numbers of all operations that have started in the window. Returns 0 in runs
+    /// without [`Self::let_start_below`].
     #[must_use]
     pub fn started_below(&self) -> u64 {
         self.started_below.load(Ordering::Acquire)
@@ -207,8 +206,9 @@ impl Control {
         self.reached.load(Ordering::Relaxed)
     }
 
-    /// Records that an attempt got no connection. If no attempt has ever got a connection, stops the run after
-    /// [`UNREACHED_MAX`] attempts. After [`UNREACHED_FOR`], [`UNREACHED_MIN`] attempts are enough to stop the run.
+    /// Records that an attempt got no connection. As long as no attempt has got a connection, stops the run after
+    /// [`UNREACHED_MAX`] attempts. Once [`UNREACHED_FOR`] has passed, [`UNREACHED_MIN`] attempts are enough to stop the
+    /// run.
     pub(crate) fn note_unreached(&self, now: Instant, outcome: AttemptOutcome) {
         let count = self.unreached.fetch_add(1, Ordering::Relaxed) + 1;
         let since = self.unreached_since.fetch_min(now.as_nanos(), Ordering::Relaxed).min(now.as_nanos());

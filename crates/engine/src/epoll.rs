@@ -22,16 +22,16 @@ use sys::socket::{Connected, Socket};
 
 /// Maximum number of events that one call returns.
 const EVENTS_MAX: usize = 256;
-/// A wait up to this length counts as no wait, because the events were already there.
+/// Waits up to this length count as no wait. They end at once, because there were already events.
 const AT_ONCE: Duration = Duration::from_micros(15);
-/// Minimum length of a wait that uses the shared timer. The shared timer is rarely set, because a precise timer for
-/// each wait would cost more than the wait.
+/// Minimum length of a wait that uses the shared timer. This timer is rarely set, because setting a precise timer for
+/// each wait would cost more than the wait itself.
 const COARSE: Duration = Duration::from_millis(2);
 /// Token of the shared timer. All tokens of connections are smaller.
 const TIMER: u64 = u64::MAX;
-/// Timer slack of the threads. With this value, timers fire when they are due, without the kernel's usual delay.
+/// Timer slack of the threads. With this value, timers expire when they are due, without the kernel's usual delay.
 const TIMER_SLACK: Duration = Duration::from_nanos(1);
-/// Scheduler slice of the threads. With a short slice, a thread gets a core soon after it wakes up.
+/// Scheduler time slice of the threads. With a short slice, a thread gets a core soon after it wakes up.
 const SLICE: Duration = Duration::from_micros(100);
 
 /// Sockets and timers of one thread.
@@ -65,8 +65,7 @@ impl EpollNetwork {
     ) -> io::Result<Self> {
         sys::clock::set_timer_slack(TIMER_SLACK)?;
         if pacing == Pacing::Scheduled {
-            // A failure is ignored. Ignore a failure: without the slice, this thread only wakes up later if other
-            // threads need its core.
+            // Ignore a failure. Without the slice, this thread only wakes up later if other threads need its core.
             let _ = sys::scheduling::set_slice(SLICE);
         }
         let (poller, timer) = (Poller::new()?, Timer::new()?);
@@ -89,9 +88,8 @@ impl EpollNetwork {
         })
     }
 
-    /// Waits until a socket is ready, or until approximately `until`. The wait may end early, so the caller checks the
-    /// time and waits again. Returns the longest time, in nanoseconds, for which the thread was awake without checking
-    /// for events.
+    /// Waits until a socket is ready, or until about `until`. The wait may end early, so the caller checks the time and
+    /// waits again. Returns the longest time, in nanoseconds, that the thread was awake without checking for events.
     fn poll(&mut self, before: Instant, until: Instant) -> io::Result<u64> {
         let awake_from = self.busy_wait.awake_from(before, until, &mut self.run_delay);
         if awake_from.is_none_or(|from| before < from) {
@@ -111,7 +109,7 @@ impl EpollNetwork {
         }
     }
 
-    /// Returns a timeout for a wait that ends at `until` or earlier. After an early end, the loop waits again.
+    /// Returns a timeout for a wait that ends at `until` or earlier. If it ends earlier, the loop waits again.
     fn timeout(&mut self, now: Instant, until: Instant) -> io::Result<Option<Duration>> {
         let span = until.since(now);
         if span < COARSE {
@@ -146,7 +144,7 @@ fn number(token: Token) -> u64 {
 }
 
 /// Reads and discards up to `max` bytes, for sockets that cannot discard in the kernel. Continues until a read does not
-/// fill the buffer, because no event would report the remaining bytes.
+/// fill the buffer. Otherwise, bytes could remain that no event would report.
 pub(crate) fn read_away(max: usize, mut recv: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<usize> {
     let mut room = [0_u8; 16 * 1024];
     let mut total = 0;
@@ -221,7 +219,7 @@ impl Network for EpollNetwork {
     }
 
     fn set_low_water(&mut self, socket: &Socket, bytes: usize) {
-        // A failure is ignored. Ignore a failure: without the low-water mark, the thread only wakes up more often.
+        // Ignore a failure. Without the low-water mark, the thread only wakes up more often.
         let _ = socket.set_receive_low_water(bytes);
     }
 

@@ -1,4 +1,4 @@
-//! Counters of a host, parsed from the text of files in `/proc`. The files may be from this host or from a remote host.
+//! Counters of a host, parsed from files in `/proc`. The files come from this host or from a remote host.
 
 use std::collections::BTreeMap;
 

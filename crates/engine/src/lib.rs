@@ -1,12 +1,12 @@
 //! The engine generates load and measures the responses.
 //!
 //! A [`Plan`] describes a run. [`run`] starts one thread per core. Each thread has its own run loop, slots,
-//! connections, random numbers and recorder. Finished intervals are passed to an [`Observer`]. [`run_to_summary`] adds
-//! up the intervals of a run. All kinds of runs use the same run loop, [`run_loop::RunLoop`]. The run loop is a state
-//! machine. Each step takes the sockets that became ready, and returns the instant until which the thread can wait. The
-//! load model, the stop rule, checks and redirects are values in the plan. The loop accesses sockets and the clock only
-//! through the trait [`network::Network`]. One implementation of the trait uses epoll and real sockets. The other
-//! implementation simulates sockets and time.
+//! connections, random numbers and recorder. The loop passes finished intervals to an [`Observer`]. [`run_to_summary`]
+//! adds up the intervals of a run. All kinds of runs use the same run loop, [`run_loop::RunLoop`]. The run loop is a
+//! state machine. Each step takes the sockets that became ready, and returns the instant until which the thread can
+//! wait. The load model, the stop rule, checks and redirects are values in the plan. The loop accesses sockets and the
+//! clock only through the trait [`network::Network`]. One implementation of the trait uses epoll and real sockets. The
+//! other implementation simulates sockets and time.
 //!
 //! The engine prints nothing, reads no flags and keeps no body in memory.
 

@@ -30,8 +30,8 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// Identity of a connection. A token consists of the connection's place in the loop's table and a generation. The
-/// generation distinguishes the connection from earlier connections in the same place.
+/// Identity of a connection: its place in the loop's table, and a generation. The generation distinguishes it from
+/// earlier connections in the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     /// Place in the table.
@@ -92,18 +92,18 @@ pub struct Waited {
     pub began: Instant,
     /// The instant after the wait.
     pub now: Instant,
-    /// Longest time, in nanoseconds, for which the thread was awake during the wait without checking for events.
+    /// Longest time, in nanoseconds, that the thread was awake during the wait without checking for events.
     pub kept_nanos: u64,
     /// `true` if the thread did not have to wait, because there were already events.
     pub at_once: bool,
 }
 
-/// Use of the processor by a thread since its start.
+/// Processor time that a thread has used, and has waited for, since its start.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ThreadUse {
     /// CPU time in nanoseconds, without busy waiting.
     pub cpu_nanos: u64,
-    /// Time in nanoseconds for which the thread was ready to run but had no core.
+    /// Time in nanoseconds that the thread was ready to run but had no core.
     pub delay_nanos: u64,
 }
 
@@ -158,7 +158,7 @@ pub trait Network {
     /// Fails like [`Network::recv`].
     fn discard(&mut self, socket: &mut Self::Socket, max: usize) -> io::Result<usize>;
 
-    /// Sets the minimum number of bytes at which the kernel reports the socket as readable.
+    /// Sets the number of bytes that must have arrived before the kernel reports the socket as readable.
     fn set_low_water(&mut self, socket: &Self::Socket, bytes: usize);
 
     /// Looks up the addresses of a name.
@@ -178,7 +178,8 @@ pub trait Network {
         None
     }
 
-    /// Returns how many of the bytes that [`Self::send`] accepted the peer has not acknowledged, if the kernel knows this.
+    /// Returns the number of bytes that [`Self::send`] has accepted and the peer has not acknowledged, if the kernel
+    /// knows it.
     fn unacknowledged(&mut self, _socket: &Self::Socket) -> Option<u64> {
         None
     }

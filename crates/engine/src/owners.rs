@@ -2,8 +2,8 @@
 //!
 //! The first byte of each object is requested from one server, the entry. If the entry sends the byte, the entry is the
 //! object's owner. If the entry redirects the request, the target of the redirect is the owner. Redirects are not
-//! followed, so that owners do not load objects that nobody reads. A run of the usual run loop makes the requests, as
-//! in [`crate::object_sizes`].
+//! followed. Otherwise, the owners would load objects that nobody reads. A run of the usual run loop makes the
+//! requests, as in [`crate::object_sizes`].
 
 use crate::control::{Control, StopReason};
 use crate::object_sizes::once_each;
@@ -23,7 +23,7 @@ pub enum Owner {
     Unknown,
     /// The entry itself.
     Entry,
-    /// Another server. The number is an index into [`Owners::redirected`], where the object's URL at that server is.
+    /// Another server. The number is the index of the object's URL at that server, in [`Owners::redirected`].
     Redirected(u32),
     /// No owner was found, because the response was neither the object nor a redirect.
     Lost {

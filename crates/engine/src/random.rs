@@ -1,8 +1,8 @@
 //! Random numbers as a function of (seed, stream, index).
 //!
-//! There is no generator with state. The choice for operation n therefore depends neither on the time nor on the thread
-//! that makes the choice. With the same seed, two targets get the same sequence of objects and ranges. SplitMix64's
-//! finalizer mixes seed, stream and index.
+//! The generator has no state. The choice for operation n therefore depends neither on the time nor on the thread that
+//! makes it. With the same seed, two targets get the same sequence of objects and ranges. SplitMix64's finalizer mixes
+//! seed, stream and index.
 
 use measure::values::random::mix;
 

@@ -1,4 +1,4 @@
-//! A run, with threads that generate load, and one thread that gathers the measurements of all threads.
+//! A run: threads that generate load, and one thread that gathers the measurements of all these threads.
 //!
 //! Each load thread has its own loop and sends finished intervals to the calling thread. The calling thread merges the
 //! intervals of the same second, adds observations of the host, and passes the result to the [`Observer`] in order. The
@@ -28,9 +28,10 @@ const MESSAGES_MAX: usize = 256;
 /// Pause of the gathering thread between two steps of its work.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Pauses so that a load thread can run, because both may share a single core. The gathering thread calls this function
-/// between the steps of storing an interval. Each step takes a fraction of a millisecond, which limits the delay of
-/// operations. The log of operations is written without pauses, because there is always more to write.
+/// Pauses so that a load thread can run, because the gathering thread may share a single core with it. The gathering
+/// thread calls this function between the steps of storing an interval. Each step takes a fraction of a millisecond,
+/// which limits the delay of operations. The log of operations is written without pauses, because there is always more
+/// to write.
 pub fn give_way() {
     std::thread::sleep(PAUSE);
 }
@@ -74,7 +75,7 @@ pub struct Ending {
 #[error("{why}")]
 pub struct RunError {
     why: Why,
-    /// Objects and uploads that remain at the server. The uploads in progress of a thread that failed are not included.
+    /// Objects and uploads that remain at the server. If a thread failed, its uploads in progress are not included.
     pub left: Left,
     /// `true` if `left` covers all threads. `left` does not cover a thread that ended because of a defect.
     pub left_is_all: bool,
@@ -109,8 +110,8 @@ pub fn run(plan: &Plan, control: &Control, observer: &mut dyn Observer) -> Resul
     run_from(MonotonicClock::start(), plan, control, observer)
 }
 
-/// Carries out a plan from the zero of `clock` on, which may be in the future. Until then, the load threads wait, and
-/// the observer can end the run.
+/// Carries out a plan from the instant 0 of `clock` on, which may be in the future. Until then, the load threads wait,
+/// and the observer can end the run.
 ///
 /// # Errors
 /// Fails like [`run`].
@@ -204,8 +205,8 @@ fn carry_out(
     })
 }
 
-/// Guard that ends the run if its value is still present when the guard is dropped. The value is removed unless a
-/// thread fails.
+/// Guard that ends the run if its value is still present when the guard is dropped. A thread that ends without a
+/// failure removes the value first.
 struct EndsIfLost<'c>(Option<(&'c Control, &'c MonotonicClock)>);
 
 impl Drop for EndsIfLost<'_> {
@@ -242,7 +243,7 @@ fn make_load(
     (run_loop.first_response().cloned(), run_loop.left(), ended)
 }
 
-/// Waits until the zero of the clock. Returns `false` if the run is stopped before.
+/// Waits until the clock reaches 0. Returns `false` if the run is stopped before.
 fn wait_for_start(clock: &MonotonicClock, control: &Control) -> bool {
     loop {
         let left = clock.until_zero();
@@ -272,7 +273,7 @@ impl Drop for SendDone<'_> {
     }
 }
 
-/// Merger of the intervals that different threads have measured in the same second.
+/// Merges the intervals that different threads have measured in the same second.
 struct Gatherer {
     queues: Vec<VecDeque<Interval>>,
     done: Vec<bool>,
@@ -343,7 +344,7 @@ impl Gatherer {
         let (left, last) = &mut self.starting;
         (*left, *last) = (left.saturating_sub(1), at.max(*last));
         if *left == 0 {
-            // The use of the host before the start does not count.
+            // What the host did before the start does not count.
             self.watch.forget_past();
             observer.started(self.starting.1);
         }

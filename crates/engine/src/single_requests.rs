@@ -1,5 +1,5 @@
-//! Requests before or after a run. There is either a single request, or one request for each object. Runs of the usual
-//! run loop make these requests.
+//! Requests before or after a run: either a single request, or one request for each object. The usual run loop makes
+//! these requests.
 
 use crate::control::{Control, StopReason};
 use crate::plan::{

@@ -16,7 +16,7 @@ use std::time::Duration;
 const RECOVERY_MAX: u64 = 100;
 /// Maximum number of operations in flight at the end of a recovery, as a multiple of the number before the stall.
 const LEVEL_SLACK: f64 = 1.05;
-/// Value of `since` if no stall is open.
+/// Value of `since` if there is no open stall.
 const NONE: u64 = u64::MAX;
 /// Number of counters of operations in flight. If there are more threads, several threads share a counter.
 const GAUGES: usize = 64;
@@ -39,10 +39,10 @@ pub(crate) struct Stalls {
     longest: AtomicU64,
     /// Length of all stalls so far. Overlapping stalls count once.
     total: AtomicU64,
-    /// Length of the stalls since the open stall began. Overlapping stalls count once.
+    /// Total length of the stalls since the open stall began. Overlapping stalls count once.
     stood_still: AtomicU64,
-    /// Mean number of operations in flight before the open stall, as the bits of a float; infinite if the mean is not
-    /// known.
+    /// Mean number of operations in flight before the open stall, as the bits of a float. The value is infinite if the
+    /// mean is not known.
     level: AtomicU64,
     in_flight: Box<[Gauge]>,
 }
@@ -147,7 +147,8 @@ impl Stalls {
     }
 }
 
-/// Measures the mean number of operations in flight, both over the last stretch of time and before a stall.
+/// Meter of the mean number of operations in flight. It measures this mean over short stretches of time, and before a
+/// stall.
 #[derive(Debug)]
 pub(crate) struct LevelGauge {
     /// Start of the current stretch.
@@ -157,7 +158,7 @@ pub(crate) struct LevelGauge {
     looked: Instant,
     in_flight: u64,
     level: Option<f64>,
-    /// Number of coming stretches to skip, because they are not representative.
+    /// Number of stretches that will be skipped, because they are not representative.
     unsettled: u32,
 }
 

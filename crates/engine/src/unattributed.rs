@@ -3,7 +3,7 @@
 /// Counter of received bytes. Bytes are counted once it is known whether they are content or overhead. Until then, they
 /// are held back.
 ///
-/// Invariant: after each [`Self::attribute`], at most `unknown_max` bytes are kept back.
+/// Invariant: after each call of [`Self::attribute`], at most `unknown_max` bytes are held back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unattributed {
     bytes: u64,
@@ -23,8 +23,8 @@ impl Unattributed {
         self.bytes += bytes;
     }
 
-    /// Returns the number of received bytes that can now be counted, given that another `body` bytes are known to be
-    /// content. The result is at least `body`.
+    /// Returns the number of received bytes that can be counted now that another `body` bytes are known to be content.
+    /// The result is at least `body`.
     #[inline]
     pub(crate) fn attribute(&mut self, body: u64) -> u64 {
         let counted = self.bytes.saturating_sub(self.unknown_max).max(body);
@@ -32,7 +32,7 @@ impl Unattributed {
         counted
     }
 
-    /// Returns the number of bytes that were kept back, and resets this number to zero.
+    /// Returns the number of bytes that were held back, and resets this number to zero.
     #[inline]
     pub(crate) fn take_all(&mut self) -> u64 {
         std::mem::take(&mut self.bytes)

@@ -22,7 +22,7 @@ struct Readings {
     cards: BTreeMap<String, (u64, u64)>,
     /// CPU time of the gathering thread.
     cpu_nanos: u64,
-    /// Time for which the CPU quota stopped the control group.
+    /// Time during which the CPU quota stopped the control group.
     throttled_nanos: u64,
 }
 
@@ -58,7 +58,7 @@ impl HostWatch {
     pub fn start(in_flight_max: u64, nic_speed: Option<DataRate>) -> Self {
         let mut sources = Sources {
             ticks: ProcFile::open("/proc/stat"),
-            // The file of this thread, which may be in another network namespace than the process.
+            // Use the file of this thread, because the thread may be in another network namespace than the process.
             cards: ProcFile::open("/proc/thread-self/net/dev"),
             quota: CpuQuota::of_this_process(),
         };
@@ -72,7 +72,7 @@ impl HostWatch {
         Self { sources, last, at: Instant::now(), speeds, descriptors_max, in_flight_max, ports_max, ports }
     }
 
-    /// Makes the next call of [`Self::stamp`] ignore how the host was used until now.
+    /// Makes the next call of [`Self::stamp`] ignore the use of the host until now.
     pub fn forget_past(&mut self) {
         (self.last, self.at) = (self.sources.readings(), Instant::now());
     }
@@ -107,11 +107,11 @@ impl HostWatch {
     }
 }
 
-/// Returns for how long the CPU quota stopped the thread that waited longest for a core, as a share of the interval.
+/// Returns the time, as a share of the interval, that the CPU quota stopped the thread that waited longest for a core.
 ///
 /// The kernel counts the throttled time as a sum over all cores and processes of the group. Dividing this sum by the
 /// waits of all threads gives the share of each wait that the quota caused. If the kernel does not count waits, the
-/// result is limited to the time for which a thread was idle.
+/// result is limited to the time that a thread was idle.
 fn throttled_of_a_thread(throttled: f64, load: &ClientLoad) -> f64 {
     match load.run_delay_sum > 0.0 {
         true => (throttled / load.run_delay_sum).min(1.0) * load.run_delay,
@@ -132,7 +132,7 @@ pub(crate) fn cpu_nanos() -> u64 {
     u64::try_from(sys::clock::thread_cpu_time().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The total time for which a thread waited for a core, from the second field of its `schedstat`.
+/// The total time that a thread has waited for a core, from the second field of its `schedstat`.
 #[derive(Debug)]
 pub(crate) struct RunDelay {
     schedstat: ProcFile,
@@ -145,7 +145,7 @@ impl RunDelay {
         Self { schedstat: ProcFile::open("/proc/thread-self/schedstat"), nanos: 0 }
     }
 
-    /// Returns the time, in nanoseconds, for which the thread has waited since its start. If the time cannot be read,
+    /// Returns the time, in nanoseconds, that the thread has waited since its start. If the time cannot be read,
     /// returns the last value.
     pub fn nanos(&mut self) -> u64 {
         let nanos = self.schedstat.read().split_whitespace().nth(1).and_then(|field| field.parse().ok());
@@ -182,10 +182,10 @@ fn port_range() -> Option<f64> {
     Some(last - first + 1.0)
 }
 
-/// Time for which the kernel keeps the port of a connection that this client closed (TIME_WAIT).
+/// Time that the kernel reserves the port of a connection that this client closed (TIME_WAIT).
 const TIME_WAIT: Duration = Duration::from_secs(60);
 
-/// The local ports that this client uses for each destination.
+/// The local ports that this client uses, for each destination.
 ///
 /// Only connections that the client itself opened are counted. The kernel's totals would include the connections of
 /// every process and, if the target is on the same host, both ends of each connection. A port can be used for several

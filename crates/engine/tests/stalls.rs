@@ -81,7 +81,7 @@ fn millis(nanos: u64) -> f64 {
     nanos as f64 / 1e6
 }
 
-/// Minimum lateness of a stall, in nanoseconds.
+/// Minimum lateness that counts as a stall, in nanoseconds.
 const LATE_MIN: f64 = 100e3;
 
 /// Returns whether the range contains the true value. `noise` is the relative error of the true value.

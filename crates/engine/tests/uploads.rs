@@ -53,8 +53,8 @@ fn the_response_is_read_even_if_the_connection_broke() {
     }
 }
 
-/// A success before the whole body was sent does not count. The outcome does not depend on whether a failed send or a
-/// read notices the early response.
+/// A success response does not count if it arrives before the whole body was sent. The outcome does not depend on
+/// whether a failed send or a read detects this response.
 #[test]
 fn a_success_before_the_whole_body_was_sent_is_an_early_response() {
     let created =
@@ -97,7 +97,7 @@ fn the_end_of_the_stream_ends_an_upload_at_once() {
     assert!(summary.stats.measured.failed == 1);
 }
 
-/// With HTTP/2, the early success must also have the same outcome, whether a failed send or a read notices it.
+/// With HTTP/2, too, the outcome of the early success must be the same, whether a failed send or a read detects it.
 #[test]
 fn a_success_on_a_stream_before_the_whole_body_was_sent_is_an_early_response() {
     for then in [vec![], vec![Reply::Reset], vec![Reply::End]] {

@@ -3,9 +3,9 @@
 //! For each timestamp of a segment, the kernel reads a clock. If a client only sends small requests, the kernel's clock
 //! reads take about 2 % of the client's CPU time. At high read rates, time is therefore divided into turns. The kernel
 //! takes timestamps in only one of eight turns, chosen at random. Bytes that arrived in a turn with timestamps
-//! represent eight times as many reads, even if the bytes are read later. After this thread stood still, the kernel
-//! takes timestamps all the time for a while. A client that stopped once tends to stop again, and only a few reads show
-//! the next stop.
+//! represent eight times as many reads, even if the bytes are read later. After this thread has stood still, the kernel
+//! takes all timestamps for some time. A client that has stopped once is likely to stop again, and only a few reads
+//! show that it did.
 
 use crate::plan::ArrivalTimes;
 use measure::Instant;
@@ -13,22 +13,22 @@ use measure::values::random;
 use std::time::Duration;
 use sys::arrival::ArrivalTimestamps;
 
-/// If there are at least this many reads per sample, the kernel takes timestamps in only some of the turns. Below this
-/// number, the kernel takes timestamps all the time.
+/// Smallest number of reads per sample at which the kernel takes timestamps in only some of the turns. Below this
+/// number, it takes timestamps all the time.
 const EVERY_MIN: u32 = 16;
 /// Length of a turn. A turn is short compared with an interval, and long compared with the time that switching
 /// timestamps on or off takes.
 const TURN: Duration = Duration::from_millis(50);
 /// On average, one in this many turns has timestamps.
 const TURNS: u32 = 8;
-/// Time between two checks above which the thread is considered to have stood still. At high read rates, a thread makes
-/// a check about every 0.5 ms. Gaps of 2 ms do not count as standstills. On a busy host, gaps of 2 ms are so frequent
-/// that the turns with timestamps contain enough of them.
+/// If two checks are further apart than this, the thread stood still. At high read rates, a thread makes a check about
+/// every 0.5 ms. Gaps of 2 ms do not count as standstills: on a busy host, they are so frequent that the turns with
+/// timestamps contain enough of them.
 const STILL: Duration = Duration::from_millis(5);
-/// Time after a standstill for which the kernel takes timestamps all the time. The usual reasons for a standstill, such
-/// as a CPU quota or a pause of the machine, recur within this time.
+/// After a standstill, the kernel takes all timestamps for this time. The usual reasons for a standstill, such as a CPU
+/// quota or a pause of the machine, recur within this time.
 const WATCH: Duration = Duration::from_secs(2);
-/// Time at the start of a run for which the kernel always takes timestamps, so that a short run has samples too.
+/// At the start of a run, the kernel takes all timestamps for this time, so that a short run has samples too.
 const START: Duration = Duration::from_millis(250);
 
 /// Switch for the kernel's timestamps.
@@ -98,9 +98,9 @@ impl Turns {
     /// bytes arrived. The bytes may still have a timestamp if another thread had switched timestamps on.
     ///
     /// A sample that arrived while this thread stood still is not multiplied by [`TURNS`]. Otherwise, a stop would
-    /// count eight times if it happened in a turn with timestamps, and not at all in another turn. The clock detects a
-    /// single stop anyway (`run_loop/observation/client_stalls.rs`). During the next stops, timestamps are taken all
-    /// the time.
+    /// count eight times if it happened in a turn with timestamps, and not at all if it happened in another turn. The
+    /// clock detects a single stop anyway (`run_loop/observation/client_stalls.rs`). During the next stops, timestamps
+    /// are taken all the time.
     pub fn stands_for(&self, arrived: Instant, every: u32) -> Option<u32> {
         let within = |(from, to): (Instant, Instant)| from < arrived && arrived <= to;
         let all = self.all_since.is_some_and(|since| since <= arrived) || within(self.all_before);

@@ -13,7 +13,7 @@ use wire::gateway::{Depth, GatewayRequest, Scope};
 pub struct Gateway {
     /// Format for names that do not specify one.
     pub format: Format,
-    /// Depth of the checks of responses.
+    /// How thoroughly responses are checked.
     pub depth: Depth,
 }
 

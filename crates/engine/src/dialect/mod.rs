@@ -53,7 +53,7 @@ pub struct Form {
     pub etag_is_name: bool,
     /// `true` if ranges may be requested.
     pub ranges: bool,
-    /// Depth to which a body is checked, if the body is a CAR or a block from a gateway.
+    /// How thoroughly a body is checked, if it is a CAR or a block from a gateway.
     pub blocks: Option<Depth>,
     /// Default timeout for the head of a response and for the next byte of a body; `None` for the usual default.
     pub timeout: Option<Duration>,
@@ -66,8 +66,8 @@ impl Form {
         Self { method, kind, headers: &[], expected: &[], etag_is_name: false, ranges, blocks: None, timeout: None }
     }
 
-    /// Returns the plain request of a system whose objects are read, written and deleted by GET, PUT and DELETE, and
-    /// that has no lists.
+    /// Returns the plain request for systems that use GET, PUT and DELETE to read, write and delete objects, and that
+    /// have no lists.
     pub(crate) const fn by_method(access: Access) -> Option<Self> {
         match access {
             Access::Read => Some(Self::plain("GET", OpKind::Get)),
@@ -127,8 +127,8 @@ pub trait Dialect: std::fmt::Debug {
         Ok(target)
     }
 
-    /// Returns the part of a target that precedes the slash and the key, if users choose keys. Returns `None` if names
-    /// are derived from the content.
+    /// Returns the part of a target before the slash and the key, if users choose keys. Returns `None` if names are
+    /// derived from the content.
     fn container(&self, access: Access, base: &str) -> Option<String>;
 
     /// Returns the query of every request, without the question mark; `None` if there is none.

@@ -1,5 +1,4 @@
-//! Reasons why streams fail. Failures are derived from the library's kinds of errors and from error codes, never from
-//! text.
+//! Reasons why streams fail. A reason is derived from the library's error kind and from an error code, never from text.
 
 use h2::Reason;
 

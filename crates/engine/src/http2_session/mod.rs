@@ -6,9 +6,9 @@
 //! library a pipe in memory (`pipe`), and wakers that only set a flag (`wakers`). `Session` polls the library whenever
 //! bytes were added to or removed from the pipe. `failure` classifies errors.
 //!
-//! The memory that a peer can make this client use is limited. The number of streams is limited, because only the
-//! client opens streams. The pipe limits the output. The size of a head is limited. Received content is dropped as soon
-//! as it is counted.
+//! A peer can make this client use only a limited amount of memory. Only the client opens streams, so their number is
+//! limited. The pipe limits the output. The size of a head is limited. Received content is dropped as soon as it is
+//! counted.
 
 use std::num::NonZeroU32;
 
@@ -48,7 +48,7 @@ fn stream_window_bytes(streams: u32) -> u32 {
 /// Maximum size of a head in bytes, as counted by HTTP/2. HTTP/2 adds 32 bytes for each field to the length of the name
 /// and the value.
 const HEAD_BYTES_MAX: u32 = 64 * 1024;
-/// Maximum number of reset streams that are remembered, so that late frames of these streams are ignored.
+/// Maximum number of reset streams that are remembered. Late frames of these streams are ignored.
 const RESET_STREAMS_MAX: usize = 1024;
 /// Maximum number of requests on one connection. Each request needs a new stream identifier, which is odd and below
 /// 2^31.

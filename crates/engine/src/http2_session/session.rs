@@ -121,7 +121,7 @@ impl Session {
         self.pipe.0.borrow_mut().take_back()
     }
 
-    /// Records that the peer has closed its side.
+    /// Records that the peer has closed its side of the connection.
     pub(crate) fn feed_end(&mut self) {
         self.pipe.0.borrow_mut().end();
     }
@@ -177,7 +177,7 @@ impl Session {
     }
 
     /// Opens a stream for a request with or without a body. Returns `None` if the connection does not accept the
-    /// request. If the result is `None`, nothing was sent.
+    /// request. Nothing was sent in this case.
     pub(crate) fn open(&mut self, owner: Token, request: Request<()>, has_body: bool) -> Option<Key> {
         let requests = self.requests.as_mut().filter(|_| self.connection.is_some())?;
         let (response, stream) = requests.send_request(request, !has_body).ok()?;
@@ -237,8 +237,8 @@ impl Session {
         !self.pipe.0.borrow().output().is_empty()
     }
 
-    /// Returns whether there was more output than the pipe can store. In this case, call [`Self::drive`] after output
-    /// was removed.
+    /// Returns whether there was more output than the pipe can store. If so, call [`Self::drive`] after output was
+    /// removed.
     pub(crate) fn take_blocked(&mut self) -> bool {
         self.pipe.0.borrow_mut().take_blocked()
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use wire::response::MAX_INTERIM_HEADS;
 
-/// Flow-control capacity, in bytes, that one reservation for a request's body asks for.
+/// Flow-control capacity, in bytes, that is reserved at once for a request's body.
 const RESERVED_BYTES: usize = 64 * 1024;
 
 /// Identity of a stream. A key consists of the stream's place in the session's table, and the number of earlier streams
@@ -163,7 +163,7 @@ impl Stream {
         }
     }
 
-    /// Returns the capacity for the request's body. If the capacity is 0, an event follows when it has grown.
+    /// Returns the capacity for the request's body. If it is 0, an event follows when it grows.
     pub fn capacity(&mut self) -> usize {
         let Some(sending) = &mut self.sending else { return 0 };
         let capacity = sending.stream.capacity();

@@ -264,8 +264,8 @@ fn windows(streams: u32) -> (u64, u64) {
     (stream, connection)
 }
 
-/// nginx allows a connection 10,000 frames of 8 KiB. For this limit, nginx adds up the maximum number of queued frames
-/// of each stream.
+/// nginx allows a connection 10,000 frames of 8 KiB. To check this limit, nginx adds up the maximum number of queued
+/// frames of each stream.
 #[test]
 fn no_server_has_to_queue_more_than_it_can() {
     for streams in [0, 1, 2, 7, 64, 100, 128, 511] {

@@ -1,4 +1,5 @@
-//! Authentication by signatures and sessions. Credentials in header fields that a user adds are part of the requests.
+//! Authentication by signatures and sessions. If a user adds credentials as header fields, they are part of the
+//! requests and not of this module.
 
 use super::RequestPlan;
 use std::fmt;
@@ -16,9 +17,9 @@ pub enum Auth {
     S3 {
         /// Keys and region.
         signer: Box<Signer>,
-        /// Place of the signature.
+        /// Part of the request that contains the signature.
         place: SignaturePlace,
-        /// Way in which the signature covers bodies.
+        /// How the signature covers bodies.
         payload: S3Payload,
     },
     /// Anonymous requests to S3. Error messages in the responses are parsed in the same way as for signed requests.
@@ -61,9 +62,9 @@ pub struct Opening {
     pub target: String,
     /// The request, which may contain secrets.
     pub request: RequestPlan,
-    /// Function that returns the header line of the session, from the body of a good response.
+    /// Function that extracts the header line of the session from the body of a good response.
     pub read: fn(&[u8]) -> Option<String>,
-    /// Function that returns the reason for a refusal, from the body of the response.
+    /// Function that extracts the reason for a refusal from the body of the response.
     pub reason: fn(&[u8]) -> Option<String>,
     /// Secret values that messages must not show, even if the server's message contains them.
     pub hidden: Vec<Box<str>>,
@@ -108,7 +109,7 @@ pub enum SignaturePlace {
     Query(u32),
 }
 
-/// Way in which a signature covers the body of a request.
+/// How a signature covers the body of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum S3Payload {
     /// The signature does not cover the body.

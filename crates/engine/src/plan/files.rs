@@ -1,9 +1,9 @@
 //! Local files that are uploaded, once or as several copies.
 //!
 //! Each copy of a file is one object. Object numbers start with the first copies of all files, in the order of their
-//! keys. The second copies of all files follow, and so on. If a file changed during its upload, the object would be
-//! neither the old nor the new file. Size and modification time are therefore checked when a file is opened, and again
-//! after the file was read.
+//! keys. The second copies of all files follow, and so on. If a file changed during its upload, the uploaded object
+//! would match neither the old nor the new file. The size and the modification time are therefore checked when a file
+//! is opened, and again after it was read.
 
 use std::error::Error;
 use std::fmt::{self, Write};
@@ -79,7 +79,7 @@ impl LocalFile {
 }
 
 impl LocalFiles {
-    /// Returns these files with `copies` copies of each.
+    /// Returns a set of these files, with `copies` copies of each.
     #[must_use]
     pub fn new(mut files: Vec<LocalFile>, copies: NonZeroU64) -> Self {
         files.sort_by(|one, other| one.key.cmp(&other.key));
@@ -155,8 +155,8 @@ impl LocalFiles {
     }
 }
 
-/// Returns the position of the dot before the extension, or the length of a key without an extension. A name whose only
-/// dot is its first character has no extension.
+/// Returns the position of the dot before the extension. If a key has no extension, returns the length of the key. A
+/// name whose only dot is its first character has no extension.
 fn extension_at(key: &str) -> usize {
     let name = key.rfind('/').map_or(0, |slash| slash + 1);
     match key[name..].rfind('.') {

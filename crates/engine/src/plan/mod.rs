@@ -1,7 +1,7 @@
 //! The plan of a run. A plan is valid by construction.
 //!
-//! All text in a plan is already parsed. The settings of a plan are independent: none of them requires another one to
-//! be on. The code that creates a plan must report all mistakes of the user first.
+//! All text in a plan is already parsed. The settings of a plan are independent: none of them requires another one. The
+//! code that creates a plan must first report all mistakes of the user.
 
 mod auth;
 mod batch;
@@ -132,7 +132,7 @@ pub struct StopAfter {
 pub struct Timeouts {
     /// Limit for opening a connection.
     pub connect: Duration,
-    /// Limit from sending the request to the end of the response head. Arriving bytes do not extend this limit.
+    /// Limit for the time from sending the request to the end of the response head. Arriving bytes do not extend it.
     pub head: Duration,
     /// Limit for the time between two arrivals of body bytes.
     pub idle: Duration,
@@ -174,8 +174,8 @@ impl Follow {
 pub struct RedirectRules {
     /// Redirects from https to http, which remove the encryption.
     pub downgrade: RedirectRule,
-    /// Redirects from a public address to a private address. With such redirects, a server could make the client access
-    /// the client's own network.
+    /// Redirects from a public address to a private address. A server could use them to make the client access the
+    /// client's own network.
     pub private: RedirectRule,
     /// Hosts to which redirects may lead.
     pub hosts: RedirectHosts,
@@ -240,13 +240,14 @@ pub struct Plan {
     pub group_by: Option<Box<str>>,
     /// `true` to log every operation.
     pub log_ops: bool,
-    /// Length of the slices that a controller receives in addition to intervals; `None` for no slices.
+    /// Length of the slices, which are short intervals that a controller receives in addition to the usual ones. `None`
+    /// for no slices.
     pub slices: Option<Duration>,
     /// Speed to assume for network cards that do not report their speed; `None` if it is unknown.
     pub nic_speed: Option<DataRate>,
     /// The responses whose arrival times the kernel records.
     pub arrival_times: ArrivalTimes,
-    /// The part of the load that this plan makes, if several machines make a load together.
+    /// The part of the load that this plan makes, if several machines make one load together.
     pub part: Part,
 }
 
@@ -305,7 +306,7 @@ impl Plan {
         self.load.in_flight_max().saturating_mul(self.mix.parallel_max())
     }
 
-    /// Returns the number of operations that can be in flight with the available file descriptors.
+    /// Returns the number of operations in flight that the available file descriptors allow.
     #[must_use]
     pub fn operations_of_descriptors(&self) -> u64 {
         (self.connections.open_max as u64).saturating_mul(self.threads_used().into()) / self.mix.parallel_max().max(1)

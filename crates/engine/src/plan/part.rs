@@ -1,6 +1,6 @@
 //! The part of a load that one of several machines makes.
 //!
-//! Each machine derives its part from its number, so the machines need not talk to each other. With N machines, machine
+//! Each machine derives its part from its number, so the machines need not exchange messages. With N machines, machine
 //! i makes the operations i, i + N, i + 2N and so on of the whole load. Objects, ranges and arrival times are functions
 //! of the operation's number, so all machines together make the same operations as one machine.
 
@@ -8,14 +8,14 @@ use super::{LoadModel, Plan};
 use crate::schedule::Profile;
 use std::num::{NonZeroU32, NonZeroU64};
 
-/// Number `index` of `of` machines that make one load together, counted from 0.
+/// The part of machine number `index`, counted from 0, if `of` machines make one load together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     index: u32,
     of: NonZeroU32,
 }
 
-/// An amount is too small to give each machine a part.
+/// Error for an amount that is too small to give each machine a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{amount} {what} cannot be divided among {machines} machines: each needs at least one")]
 pub struct SplitError {
@@ -37,14 +37,14 @@ impl Part {
         NonZeroU32::new(of).filter(|of| index < of.get()).map(|of| Self { index, of })
     }
 
-    /// Returns the number in the whole load of operation `own` of this part.
+    /// Returns the number that operation `own` of this part has in the whole load.
     #[inline]
     #[must_use]
     pub fn number(self, own: u64) -> u64 {
         own.saturating_mul(u64::from(self.of.get())).saturating_add(u64::from(self.index))
     }
 
-    /// Returns the offset of this part in the schedule, as a share of the distance between two of its operations.
+    /// Returns the offset of this part in the schedule, as a share of the time between two of its operations.
     #[must_use]
     pub fn phase(self) -> f64 {
         f64::from(self.index) / f64::from(self.of.get())
@@ -63,15 +63,15 @@ impl Part {
     }
 }
 
-/// Returns share `index` of `of` shares of an evenly divided count.
+/// Divides a count evenly into `of` shares, and returns share number `index`.
 pub(crate) fn share_of(total: u64, index: u32, of: u32) -> u64 {
     let (index, of) = (u64::from(index), u64::from(of.max(1)));
     total / of + u64::from(index < total % of)
 }
 
 impl Plan {
-    /// Returns the plan for a part of this load. Rate, operations in flight, and limits on operations and bytes are
-    /// divided. Times are not.
+    /// Returns the plan for a part of this load. The rate, the operations in flight, and the limits on operations and
+    /// bytes are divided. Times are not divided.
     ///
     /// # Errors
     /// Fails if a machine would get no operation, no slot or no byte.

@@ -3,7 +3,7 @@
 use super::{RequestPlan, ResponseBody};
 use std::time::Duration;
 
-/// A request that an operation repeats until the server has done the work that the server accepted earlier.
+/// A request that an operation repeats until the server has done the work that it accepted earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Poll {
     /// Index of the request in the mix. The weight of the request must be 0, so that no operation begins with a poll.
@@ -23,8 +23,8 @@ pub enum PollCheck {
 }
 
 impl PollCheck {
-    /// Returns whether the error message of a refused request means that the server has already accepted the work. The
-    /// work may come from an earlier run, or from a request whose response was lost.
+    /// Returns whether a request was refused because the server has already accepted the work, given the error message.
+    /// The server may have accepted it in an earlier run, or in a request whose response was lost.
     pub(crate) fn is_accepted_before(self, message: &[u8]) -> bool {
         match self {
             Self::SiadUpload => {
@@ -39,7 +39,7 @@ impl PollCheck {
 pub const LIST_BYTES_MAX: usize = 256 << 20;
 
 impl Poll {
-    /// Returns whether the plan keeps the bodies that the check needs.
+    /// Returns whether the plan keeps the response bodies that the check needs.
     pub(super) fn is_sound(self, own: &RequestPlan, requests: &[RequestPlan]) -> bool {
         let keeps =
             |request: &RequestPlan| matches!(request.response_body, ResponseBody::Kept | ResponseBody::KeptList);

@@ -123,7 +123,7 @@ pub struct Checks {
     pub size: Option<u64>,
     /// Header fields that the response must have.
     pub headers: Vec<Header>,
-    /// `true` if an encoded body was requested.
+    /// `true` if the request asks for an encoded (compressed) body.
     pub encoding_asked: bool,
     /// `true` if the `ETag` must be the last part of the path, in quotes. Systems that name objects by their content
     /// send this `ETag`. If an encoded body was requested, the name in the `ETag` may end with `.gz`. The check applies
@@ -135,7 +135,7 @@ pub struct Checks {
 pub const EXPECTED_HEADERS_MAX: usize = wire::response::MAX_HEADERS;
 
 impl Checks {
-    /// Returns how many header fields a good response must have.
+    /// Returns the number of header fields that a good response must have.
     pub(crate) fn fields(&self) -> usize {
         self.headers.len() + usize::from(self.etag_is_name)
     }
@@ -153,8 +153,8 @@ pub enum ResponseBody {
     ComparedWithFiles(Arc<LocalFiles>),
     /// Bodies are hashed, and the checksum must match. Only whole objects can be hashed.
     Hashed(ExpectedChecksum),
-    /// Bodies are CARs or blocks from an IPFS gateway. The blocks are checked to this depth while they arrive. Only the
-    /// targets of a list can be checked, because the paths of these targets name the content.
+    /// Bodies are CARs or blocks from an IPFS gateway. The blocks are checked this thoroughly while they arrive. Only
+    /// the targets of a list can be checked, because their paths name the content.
     Gateway(Depth),
     /// Bodies of up to [`MESSAGE_BYTES_MAX`] bytes are kept, and are parsed when they are complete.
     Kept,
@@ -163,7 +163,7 @@ pub enum ResponseBody {
 }
 
 impl ResponseBody {
-    /// Returns whether bodies are compared with the content of the object that was written before.
+    /// Returns whether bodies are compared with the content of the object that an earlier request wrote.
     #[must_use]
     pub fn is_compared(&self) -> bool {
         matches!(self, Self::Compared(_) | Self::ComparedWithFiles(_))
@@ -243,7 +243,7 @@ pub struct RequestPlan {
     pub range: Option<RangeChoice>,
     /// Object that the request reads or writes.
     pub pick: Pick,
-    /// Fixed path and query of these requests; `None` if the path and query of an object are used.
+    /// Path and query of these requests, if they are fixed. `None` if the path and query of an object are used.
     pub path: Option<Box<str>>,
     /// Query, without the question mark. If the path already has a query, this query is appended.
     pub query: Option<Box<str>>,
@@ -301,7 +301,7 @@ impl RequestPlan {
     }
 }
 
-/// Requests of a run, each with its share of the operations. A mix always contains at least one request.
+/// The kinds of requests of a run, each with its share of the operations. A mix always contains at least one kind.
 #[derive(Clone, Debug)]
 pub struct Mix {
     requests: Vec<RequestPlan>,
@@ -319,7 +319,7 @@ impl Mix {
     /// Returns a mix of requests with weights. Returns `None` in these cases:
     ///
     /// * No request has a weight above 0.
-    /// * A request refers to another request that should write objects, but does not.
+    /// * A request refers to another request that should write objects, but this request does not write objects.
     /// * A request deletes a batch but was not made by [`RequestPlan::delete_batch`].
     /// * A request polls, but the response bodies that polling needs are not kept.
     #[must_use]
@@ -374,7 +374,7 @@ impl Mix {
         weights.zip(&self.requests)
     }
 
-    /// Returns the index of the request of operation `number`.
+    /// Returns the index of the request that operation `number` makes.
     #[inline]
     pub(crate) fn choose(&self, seed: u64, number: u64) -> usize {
         if self.requests.len() == 1 {

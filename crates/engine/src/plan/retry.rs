@@ -10,11 +10,11 @@ use std::time::Duration;
 /// Rules for retries.
 ///
 /// After a transient failure, as defined by [`is_transient`], a request is retried until it succeeds or the run ends. A
-/// refused request is retried a few times, because some servers refuse requests at random, and because the host's clock
-/// may have been set a moment ago. A request with wrong credentials is not retried.
+/// refused request is retried a few times. Some servers refuse requests at random, and a signature may have been
+/// refused because the host's clock was set a moment ago. A request with wrong credentials is not retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Maximum pause before the first retry. The maximum doubles with each further retry.
+    /// Maximum pause before the first retry. This maximum doubles with each further retry.
     pub first: Duration,
     /// Maximum pause before any retry, even if the server requests a longer pause.
     pub longest: Duration,

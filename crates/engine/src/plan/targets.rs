@@ -41,7 +41,7 @@ pub struct Item {
     pub size: Option<u64>,
 }
 
-/// Objects whose names and sizes follow from their numbers.
+/// Objects whose names and sizes are computed from their numbers.
 #[derive(Clone, Debug)]
 pub enum ObjectSet {
     /// Generated objects.
@@ -132,7 +132,7 @@ pub enum ObjectQuery {
     /// No query.
     #[default]
     None,
-    /// A query `source=PATH` with the path of the object's local file. The server itself reads the file at this path.
+    /// A query `source=PATH` with the path of the object's local file. The server reads this file itself.
     SourceFile,
 }
 
@@ -178,7 +178,8 @@ impl Area {
         }
     }
 
-    /// Returns the number in the set of the target with this index; `None` if the target is not an object of the set.
+    /// Returns the number that the target with this index has in the set. `None` if the target is not an object of the
+    /// set.
     fn number(&self, index: u64) -> Option<u64> {
         let of = |numbers: &[u64]| numbers.get(usize::try_from(index).ok()?).copied();
         match &self.objects {
@@ -258,8 +259,7 @@ fn fresh_key(seed: u64, number: u64, key: &mut String) {
     let _ = write!(key, "plimsoll-fresh-{seed:016x}-{number:020}");
 }
 
-/// Returns the number of the [`Subject::Fresh`] that a run with this dataset wrote under this key; `None` for other
-/// keys.
+/// Returns the number in the key of a [`Subject::Fresh`] that a run with this dataset wrote. `None` for other keys.
 #[must_use]
 pub fn fresh_number(seed: u64, key: &str) -> Option<u64> {
     let number = key.strip_prefix(&fresh_prefix(seed))?;
@@ -274,7 +274,7 @@ impl Targets {
         Self { origins, objects: Objects::Set(Box::new(area)) }
     }
 
-    /// Returns an empty list with these origins.
+    /// Returns a list of URLs with these origins, which is still empty.
     #[must_use]
     pub fn at(origins: Vec<Origin>) -> Self {
         Self { origins, objects: Objects::default() }
@@ -405,7 +405,7 @@ impl Targets {
         }
     }
 
-    /// Returns a URL of the list by index, if there is one.
+    /// Returns the URL with this index in the list, if there is one.
     #[must_use]
     pub fn listed(&self, index: usize) -> Option<Url> {
         self.items().get(index)?;

@@ -14,7 +14,7 @@ pub struct Zipf {
     exponent: f64,
     /// Values of [`Self::area`] at both ends.
     areas: (f64, f64),
-    /// Distance from a rank below which it is accepted without a test.
+    /// If a draw is closer to a rank than this distance, the rank is accepted without a test.
     accepted: f64,
 }
 
@@ -44,7 +44,7 @@ impl Zipf {
     /// Returns the object of operation `number`, in 0..objects.
     #[must_use]
     pub fn choose(self, seed: u64, number: u64) -> u64 {
-        // The attempts of one operation differ in the upper bits of the index.
+        // The draws of one operation differ in the upper bits of the index.
         let draws = (0..=u8::MAX).map(|attempt| {
             let bits = bits(seed, Stream::Object, number ^ u64::from(attempt) << 56);
             (bits >> 11) as f64 / (1_u64 << 53) as f64

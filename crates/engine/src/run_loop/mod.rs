@@ -73,7 +73,7 @@ enum Step {
     Done,
 }
 
-/// Results that one thread hands over together.
+/// Results that one thread passes to the gathering thread together.
 #[derive(Debug, Default)]
 pub struct Handover {
     /// Intervals that have ended.
@@ -81,7 +81,7 @@ pub struct Handover {
     /// Operations that have ended, if they are logged.
     pub ops: Vec<OpEntry>,
     /// Multipart uploads that the server has created, for plans with retries. If an operation in `ops` created an
-    /// upload, this upload is included here or was handed over earlier.
+    /// upload, this upload is included here or was passed on earlier.
     pub uploads: Vec<CreatedUpload>,
     /// Attempts of the operations that are in flight, for plans with retries. Zero for other plans.
     pub in_flight: Sent,
@@ -240,8 +240,8 @@ impl<'p, N: Network> RunLoop<'p, N> {
     }
 
     /// Returns whether this is an open run that has received the requested number of bytes. Such a run ends at once,
-    /// because further arrivals and the operations in flight would only move more bytes. A closed run starts no more
-    /// operations, but its operations in flight may continue.
+    /// because further arrivals and the operations in flight would only transfer more bytes. A closed run starts no
+    /// more operations, but its operations in flight may continue.
     fn ends_at_once(&self) -> bool {
         matches!(self.pacer, Pacer::Open(_)) && self.control.reason() == Some(StopReason::BytesReached)
     }
@@ -267,7 +267,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
         self.recorder.advance(now);
     }
 
-    /// Returns when the next action is due, unless a socket becomes ready earlier.
+    /// Returns the instant at which the next action is due. A socket may become ready earlier.
     fn next_due(&self, now: Instant) -> Instant {
         let pool = &self.pool;
         if !pool.unfinished.is_empty() || !pool.to_send.is_empty() {

@@ -3,7 +3,7 @@
 //! The time of an arrival never depends on when the previous operation actually started. Lateness is therefore visible
 //! and does not accumulate. With constant spacing, each of T threads takes every T-th arrival. With Poisson spacing,
 //! each of T threads has its own Poisson process with 1/T of the rate. All threads together thus follow the requested
-//! schedule without communication. The same holds for the machines of a load that several machines make together.
+//! schedule without communication. The same is true for several machines that make one load together.
 
 use super::Profile;
 use crate::plan::Part;
@@ -38,8 +38,8 @@ pub struct Arrivals<'p> {
 }
 
 impl<'p> Arrivals<'p> {
-    /// Returns the arrivals of the thread with index `thread` among `threads` threads of a part of a load. `profile` is
-    /// that of the part. The run starts at `start`.
+    /// Returns the arrivals of one thread. `thread` is its index among the `threads` threads of this part of the load,
+    /// and `profile` is the profile of this part. The run starts at `start`.
     #[must_use]
     pub fn new(
         profile: &'p Profile,

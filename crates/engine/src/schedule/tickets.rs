@@ -2,9 +2,9 @@
 //!
 //! Each operation has a number, from which its object and range are computed. If a run has a limited number of
 //! operations, all threads draw their numbers from one [`Budget`]. Threads draw batches of numbers, so that they need
-//! not access the shared counter for every operation. The batches become smaller towards the end. Otherwise, one thread
-//! could run out of operations while another thread has many left. The numbers of a run can have a bound (see
-//! [`crate::Control::let_start_below`]).
+//! not access the shared counter for every operation. The batches become smaller towards the end of the run. Otherwise,
+//! one thread could have no operations left while another thread has many. The numbers of a run can have an upper bound
+//! (see [`crate::Control::let_start_below`]).
 
 use measure::values::random::mix;
 use std::sync::Arc;
@@ -59,9 +59,9 @@ pub enum Draw {
 /// Source of one thread's operation numbers.
 #[derive(Clone, Debug)]
 pub enum Tickets {
-    /// Unlimited numbers. In each round, T threads use T consecutive numbers. Which thread uses which number changes
-    /// from round to round. If each thread always used every T-th number, it would always request the same objects. A
-    /// thread with fast objects would then make most of the operations.
+    /// Unlimited numbers. In each round, T threads use T consecutive numbers. The assignment of numbers to threads
+    /// changes from round to round. If each thread always used every T-th number, it would always request the same
+    /// objects. A thread with fast objects would then make most of the operations.
     Endless {
         /// The first number of the round.
         round: u64,

@@ -47,8 +47,8 @@ pub fn simulate_until<S: SimServer>(
     all_ops
 }
 
-/// Carries out a plan like [`simulate`], but under the given control, which `receive` may use. Passes all results to
-/// `receive`, thread by thread, and keeps none.
+/// Carries out a plan like [`simulate`], but with the given control, which `receive` may also use. Passes all results
+/// to `receive`, thread by thread, and keeps none.
 pub fn simulate_under<S: SimServer>(
     plan: &Plan,
     control: &Control,

@@ -2,9 +2,9 @@
 //! waiting.
 //!
 //! A [`SimServer`] responds to each request with bytes, and chooses the instants at which these bytes become readable.
-//! Time stands still while the loop works, unless a cost is set for each send. When the loop waits, time jumps to the
-//! next event. Ten seconds of load therefore take only milliseconds, and a test can compare every result with the
-//! expected value to the nanosecond.
+//! Simulated time does not pass while the loop works, unless a cost is set for each send. When the loop waits, the time
+//! jumps to the next event. Ten seconds of load therefore take only milliseconds, and a test can compare every result
+//! with the expected value to the nanosecond.
 
 mod drive;
 
@@ -97,7 +97,7 @@ struct Pipe {
 }
 
 impl Pipe {
-    /// Returns the time of the next event that was not reported to the loop yet.
+    /// Returns the time of the next event that the loop does not know yet.
     fn next_news(&self) -> Option<Instant> {
         match self.establishes {
             Some((at, _)) => Some(at),
@@ -179,7 +179,7 @@ impl<S: SimServer> SimNetwork<S> {
         &self.server
     }
 
-    /// Returns the first instant from `at` on at which the client runs.
+    /// Returns `at` if the client runs at this instant, or else the next instant at which it runs.
     fn awake(&self, at: Instant) -> Instant {
         let begun = self.stalls.partition_point(|(from, _)| *from <= at);
         begun.checked_sub(1).map_or(at, |last| at.max(self.stalls[last].1))

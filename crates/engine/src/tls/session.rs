@@ -11,7 +11,7 @@ use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
 /// Size of the largest record with its header, in bytes. RFC 5246 §6.2.3 allows 2^14 + 2048 bytes of content, which is
-/// more than RFC 8446 §5.2 allows. Complete records are decrypted at once, so no more received bytes than this can
+/// more than RFC 8446 §5.2 allows. Complete records are decrypted at once, so at most this many received bytes can
 /// still be encrypted.
 pub(crate) const RECORD_BYTES_MAX: u64 = 5 + (1 << 14) + 2048;
 /// Number of bytes that are kept from the start of the server's data, to recognize a response in plain HTTP.
@@ -89,8 +89,7 @@ impl Session {
         self.unattributed.add(bytes as u64);
     }
 
-    /// Returns the number of received bytes that can now be counted, given that another `body` bytes are known to be
-    /// content.
+    /// Returns the number of received bytes that can be counted now that another `body` bytes are known to be content.
     #[inline]
     pub(crate) fn attribute(&mut self, body: usize) -> usize {
         self.unattributed.attribute(body as u64) as usize

@@ -1,5 +1,5 @@
-//! The check of the certificates of servers. It is the check of rustls, with two exceptions: trust in certificates that
-//! the user lists, and trust without a check.
+//! The check of servers' certificates. rustls makes this check, with two exceptions: certificates that the user lists
+//! are trusted, and the check can be turned off.
 
 use super::provider;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -22,8 +22,8 @@ pub(super) struct Verifier {
 enum Trusted {
     /// Every certificate for every name.
     All,
-    /// Certificates that a root signed, and listed certificates. A server may use a listed certificate itself, even if
-    /// it is the certificate of a CA, as self-signed certificates of openssl usually are.
+    /// Certificates that a root signed, and listed certificates. A server may use a listed certificate even if it is
+    /// the certificate of a CA. Self-signed certificates of openssl usually are.
     Some { signed: Arc<WebPkiServerVerifier>, listed: Vec<CertificateDer<'static>> },
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 pub const TRIES: usize = 5;
 /// Duration of a check of the cores.
 const LOOK: Duration = Duration::from_millis(200);
-/// Time after which a run starts even if the cores are not free.
+/// After this time, a run starts even if the cores are not free.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Waits until the cores are free, for a bounded time.
@@ -34,7 +34,7 @@ pub fn are_taken() -> bool {
     looks.into_iter().any(|look| look.join().expect("it only counts"))
 }
 
-/// Returns the time for which this thread has waited for a core so far.
+/// Returns the time that this thread has waited for a core so far.
 fn run_delay() -> Duration {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     Duration::from_nanos(text.split_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0))

@@ -31,7 +31,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.pool.waits.for_connection = self.pool.origins.iter().map(|origin| origin.waiting.len()).sum();
     }
 
-    /// Ends the operations in flight for whose request `which` returns `true`.
+    /// Ends the operations in flight if `which` returns `true` for their request.
     fn abandon(
         &mut self,
         net: &mut N,
@@ -41,7 +41,7 @@ impl<N: Network> RunLoop<'_, N> {
         now: Instant,
     ) {
         self.count_parts(&which);
-        // An operation is ended before its parts. If the last part ended first, the upload would make another request.
+        // End an operation before its parts. If the last part ended first, the upload would make another request.
         let slots = 0..self.slots.len();
         for (parts, slot) in slots.clone().map(|slot| (false, slot)).chain(slots.map(|slot| (true, slot))) {
             let Some(op) = self.slots.find_op(slot) else { continue };
@@ -60,7 +60,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Adds the attempts of parts in flight to their operations, which end before their parts do.
+    /// Adds the attempts of parts in flight to the counts of their operations, because the operations end before the
+    /// parts.
     fn count_parts(&mut self, which: &impl Fn(&RequestPlan) -> bool) {
         for slot in 0..self.slots.len() {
             let Some(child) = self.slots.find_op(slot) else { continue };

@@ -88,7 +88,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.end_attempt(net, slot, outcome, if kept { Reuse::Keep } else { Reuse::Close }, now);
     }
 
-    /// Keeps the properties of the server that the first good response shows.
+    /// Keeps the properties of the server that are visible in the first good response.
     #[cold]
     fn keep_first_response(&mut self, id: ExchangeId, body_bytes: u64) {
         let Some(exchange) = self.pool.exchange(id).assert_some(HAS_EXCHANGE) else { return };
@@ -159,8 +159,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Records the slot's attempt and releases its connection. Returns the body bytes that the attempt moved inside the
-    /// window.
+    /// Records the slot's attempt and releases its connection. Returns the body bytes that the attempt sent and
+    /// received inside the window.
     pub(in crate::run_loop) fn record_attempt(
         &mut self,
         net: &mut N,

@@ -19,7 +19,7 @@ pub(in crate::run_loop) struct Failures {
     refusals: u32,
 }
 
-/// Chance that a failed request succeeds if it is sent again.
+/// How likely a failed request is to succeed if it is sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Prospect {
     /// The failure is transient.

@@ -29,7 +29,7 @@ pub(in crate::run_loop) struct Attempt {
     /// Exchange of the attempt; `None` until the attempt has an exchange.
     pub exchange: Option<ExchangeId>,
     pub started: Instant,
-    /// Time at which the first byte of the request was handed to the kernel.
+    /// Time at which the first byte of the request was passed to the kernel.
     pub sent: Option<Instant>,
     /// Time since which the attempt waits for space in the queue of a listening Unix socket.
     pub backlog_since: Option<Instant>,
@@ -61,7 +61,7 @@ pub(in crate::run_loop) struct Attempt {
     pub refusal: Refusal,
 }
 
-/// Further use of the connection of an ended attempt.
+/// Decision whether the connection of an ended attempt is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::run_loop) enum Reuse {
     Keep,

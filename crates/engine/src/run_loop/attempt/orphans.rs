@@ -1,9 +1,9 @@
 //! Operations that have no connection because of a defect of this program.
 //!
-//! A broken invariant panics in debug builds. In release builds, some code just returns early, so an operation could
-//! remain in flight forever. To prevent this, the run loop searches once a second for operations without their own
-//! connection or stream. The loop ends these operations with the class `internal`, so that they are counted. An
-//! operation that still has its connection ends at its timeout at the latest.
+//! In debug builds, a broken invariant causes a panic. In release builds, some code only returns early, so an operation
+//! could remain in flight forever. To prevent this, the run loop searches once a second for operations without their
+//! own connection or stream. The loop ends these operations with the class `internal`, so that they are counted. An
+//! operation that still has its connection ends no later than its timeout.
 
 use super::Reuse;
 use super::exchange::State;
@@ -19,7 +19,8 @@ pub(in crate::run_loop) const CHECK_EVERY: Duration = Duration::from_secs(1);
 const DEFECT: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Internal, Cause::Defect, Phase::Connect);
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Ends the operations that nothing else would end. Must be called between steps, while no slot is being processed.
+    /// Ends the operations that have lost their connection or stream. Must be called between steps, while no slot is
+    /// being processed.
     #[cold]
     pub(in crate::run_loop) fn end_orphans(&mut self, net: &mut N, now: Instant) {
         self.slots.next_check = now + CHECK_EVERY;

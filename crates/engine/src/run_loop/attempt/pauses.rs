@@ -15,7 +15,7 @@ use std::collections::BinaryHeap;
 #[derive(Debug)]
 pub(in crate::run_loop) struct Pauses {
     /// Times at which pauses end, each with the slot and the number of the operation that pauses. An operation can end
-    /// during its pause. An entry is therefore used only if the operation in the slot has the same number and the same
+    /// during its pause. An entry is therefore used only if the operation in the slot still has this number and this
     /// pause.
     ends: BinaryHeap<Reverse<(Instant, u32, u64)>>,
     /// Earliest end of a pause.

@@ -107,8 +107,8 @@ impl<N: Network> RunLoop<'_, N> {
         origins.into_iter().any(|named| named == to || (named.host == to.host && to.scheme == Scheme::Https))
     }
 
-    /// Makes the checks of a redirect that need only its URL. Returns whether the redirect must not lead to a private
-    /// address.
+    /// Checks a redirect as far as this is possible with its URL alone. Returns whether the redirect must not lead to a
+    /// private address.
     fn check_redirect(
         &mut self,
         base: &Url,
@@ -172,8 +172,8 @@ impl<N: Network> RunLoop<'_, N> {
         known
     }
 
-    /// Returns whether the slot's attempt must not use this kept-alive connection, because the attempt follows a
-    /// redirect and the connection leads to a private address.
+    /// Returns whether a redirect forbids this kept-alive connection for the slot's attempt. This is the case if the
+    /// attempt follows a redirect from the public network, and the connection leads to a private address.
     #[inline]
     pub(in crate::run_loop) fn redirect_is_forbidden_on(&mut self, slot: u32, id: ExchangeId) -> bool {
         let redirect = self.slots.op(slot).and_then(|op| op.redirect.as_ref());

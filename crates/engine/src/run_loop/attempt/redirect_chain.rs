@@ -18,10 +18,9 @@ pub(in crate::run_loop) struct RedirectTarget {
 #[derive(Debug, Default)]
 pub(in crate::run_loop) struct RedirectChain {
     pub hops: Vec<HopSample>,
-    /// Number of attempts before the first redirect that are not in `hops`, because their kept-alive connection was
-    /// stale.
+    /// Number of attempts before the first redirect whose kept-alive connection was stale. They are not in `hops`.
     attempts_before: u64,
-    /// Number of bytes of the attempts with a stale connection.
+    /// Number of bytes of these attempts.
     bytes_before: u64,
 }
 

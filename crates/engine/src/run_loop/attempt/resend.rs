@@ -9,17 +9,18 @@ use measure::sample::AttemptKind;
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant};
 use std::time::Duration;
 
-/// If a server was already closing a connection when the request arrived, the client learns this within this time plus
-/// [`STALE_ROUND_TRIPS`] round trips. The time covers a server that notices an idle connection and a new request at the
-/// same time.
+/// Maximum time after which the client learns that the server was already closing the connection when the request
+/// arrived. [`STALE_ROUND_TRIPS`] round trips are added to it. The time allows for a server that decides to close an
+/// idle connection at the moment when a new request arrives.
 const STALE_MAX: Duration = Duration::from_millis(5);
 
-/// Number of round trips until the client learns that its request was refused: one, and a second one because queues on
-/// the path may have grown.
+/// Number of round trips until the client learns that its request was refused. The second round trip allows for queues
+/// on the path that have grown.
 const STALE_ROUND_TRIPS: u32 = 2;
 
-/// If more bytes of a request than this are acknowledged, the server has read some of them. Fewer bytes may all be in
-/// the receive buffer of a connection that the server was about to close.
+/// Maximum number of acknowledged bytes of a request that the server may not have read at all. They may all be in the
+/// receive buffer of a connection that the server was about to close. If more bytes are acknowledged, the server has
+/// read some of them.
 const STALE_BYTES_MAX: u64 = 64 << 10;
 
 impl<N: Network> RunLoop<'_, N> {
@@ -67,8 +68,8 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// Returns whether the server was already closing the connection when it received the request, as far as the client
-    /// can know. The result is `false` if the server worked on the request for longer, or read much of its body: the
-    /// server then broke off the request.
+    /// can know. The result is `false` if the server worked on the request for some time, or read much of its body. In
+    /// these cases, the server has broken off a request that it had accepted.
     fn was_closing(&self, net: &mut N, id: ExchangeId) -> bool {
         let Some(exchange) = self.pool.exchange(id) else { return false };
         let Some(op) = self.slots.op(exchange.slot) else { return false };

@@ -17,7 +17,7 @@ use wire::s3::ErrorCode;
 /// of an operation's requests short.
 const REDIRECTS_MAX: u16 = 100;
 
-/// Returns the chance that a request succeeds if it is sent again. `code` is the error code in the response.
+/// Returns how likely a request is to succeed if it is sent again. `code` is the error code in the response.
 fn prospect(outcome: AttemptOutcome, status: Option<u16>, code: Option<&ErrorCode>) -> Prospect {
     use ErrorCode::{InternalError, RequestTimeout, ServiceUnavailable, SlowDown};
     let is_busy = matches!(code, Some(InternalError | RequestTimeout | ServiceUnavailable | SlowDown));
@@ -119,8 +119,8 @@ impl<N: Network> RunLoop<'_, N> {
         exchange.reader.head().map(|head| head.status)
     }
 
-    /// Ends an operation whose upload the server no longer knows. An earlier request to complete the upload may have
-    /// succeeded, so it is unknown whether the object exists. There is nothing to abort.
+    /// Ends an operation whose upload the server does not know any more. An earlier request to complete the upload may
+    /// have succeeded, so it is unknown whether the object exists. The upload need not be aborted.
     fn end_forgotten(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, reuse: Reuse, now: Instant) {
         let multipart = self.slots.op_mut(slot).and_then(|op| op.multipart.as_mut());
         if let Some(multipart) = multipart.assert_some("an operation that completes an upload has an upload") {

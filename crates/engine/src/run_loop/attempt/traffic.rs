@@ -10,8 +10,8 @@ use measure::{Instant, Stage};
 use std::io;
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Writes the next piece of an exchange's request body to the send buffer, replacing the bytes from `at` on.
-    /// Returns `false` if no piece is left.
+    /// Writes the next piece of an exchange's request body to the send buffer. The piece replaces the bytes from offset
+    /// `at` on. Returns `false` if no piece is left.
     pub(in crate::run_loop) fn write_piece(&mut self, id: ExchangeId, at: usize) -> io::Result<bool> {
         let Some(exchange) = self.pool.running(id) else { return Ok(false) };
         let Some(op) = self.slots.op(exchange.slot) else { return Ok(false) };
@@ -23,8 +23,8 @@ impl<N: Network> RunLoop<'_, N> {
         upload.next_piece(&mut source, &mut self.buffers.send, at)
     }
 
-    /// Sets the deadline of an exchange with a request body. While the body is being sent, the deadline limits the time
-    /// without progress. Afterwards, the timeout of the response head applies.
+    /// Sets the deadline of an exchange with a request body. While the body is being sent, this deadline limits the
+    /// time without progress. Afterwards, it is the timeout of the response head.
     pub(in crate::run_loop) fn expect_progress(&mut self, id: ExchangeId, now: Instant) {
         // A failed write may have ended the attempt.
         let Some(upload) = self.pool.exchange(id).and_then(|exchange| exchange.upload.as_ref()) else { return };

@@ -46,7 +46,7 @@ impl Addresses {
         Self { endpoint, known, looked_up: Instant::ZERO, next: 0 }
     }
 
-    /// Advances the rotation and returns the next place, so that all addresses are used.
+    /// Advances the rotation over the addresses, and returns the next place. All addresses are used in turn.
     pub fn rotate(&mut self) -> usize {
         self.next = self.next.wrapping_add(1);
         self.next

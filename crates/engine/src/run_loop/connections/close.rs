@@ -28,7 +28,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.pool.end_forecast(token, None);
         let Some(mut connection) = self.pool.connections.remove(token) else { return };
         let exchange = &connection.exchange;
-        // `used` means that the connection stayed open until a part of another response arrived.
+        // If `used` is true, the connection stayed open until a part of another response arrived.
         let used = exchange.state == State::Active && !exchange.reader.is_untouched();
         if let Some(before) = exchange.kept_for.filter(|_| used) {
             self.recorder.kept_alive(before);
@@ -73,8 +73,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Closes an idle connection if its peer closed it or sent bytes without a request. Often nothing has arrived,
-    /// because the bytes that made the socket readable were already read.
+    /// Closes an idle connection if its peer closed it or sent bytes without a request. Often, there is nothing to
+    /// read, because the bytes that made the socket readable were already read.
     pub(in crate::run_loop) fn check_idle(&mut self, net: &mut N, token: Token) {
         let Some(connection) = self.pool.connections.existing_mut(token) else { return };
         let unusable = if connection.transport.is_tls() {

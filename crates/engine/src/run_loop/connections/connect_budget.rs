@@ -42,7 +42,7 @@ impl ConnectBudget {
         granted
     }
 
-    /// Clears the mark that a token was denied.
+    /// Forgets that a token was denied.
     pub fn reset_demand(&mut self) {
         self.denied = false;
     }

@@ -21,7 +21,7 @@ pub(in crate::run_loop) struct Connection<S> {
     pub low_water: usize,
     /// `true` if the connection is in `Pool::unfinished`, because more bytes may have to be read.
     pub queued: bool,
-    /// `true` if the forecast of the origin includes the expected streams of this connection.
+    /// `true` if this connection's streams are included in the origin's forecast of streams.
     pub forecast: bool,
     /// The HTTP/2 side of a multiplexed connection.
     pub http2: Option<Box<Multiplexed>>,

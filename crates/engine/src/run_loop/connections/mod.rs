@@ -150,7 +150,8 @@ impl<S> Pool<S> {
         }
     }
 
-    /// Removes and returns the connection that has been free longest, from the origin with the most free connections.
+    /// Takes the origin with the most free connections. Removes and returns its connection that has been free for the
+    /// longest time.
     pub fn take_stalest(&mut self) -> Option<ExchangeId> {
         let fullest = self.origins.iter_mut().max_by_key(|origin| origin.idle.len())?;
         (!fullest.idle.is_empty()).then(|| fullest.idle.remove(0))
@@ -191,8 +192,8 @@ impl<S> Pool<S> {
         }
     }
 
-    /// Adds the streams of a connection that is being opened to the forecast of its origin, so that further attempts
-    /// wait for these streams.
+    /// Adds the expected streams of a connection that is being opened to the forecast of its origin. Further attempts
+    /// then wait for these streams.
     pub fn begin_forecast(&mut self, token: Token) {
         let Some(connection) = self.connections.existing_mut(token) else { return };
         if let Some(forecast) = &mut self.origins[connection.exchange.origin].forecast {

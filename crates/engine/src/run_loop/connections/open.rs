@@ -104,7 +104,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.pool.waits.next_backlog_retry = now + BACKLOG_RETRY_EVERY;
     }
 
-    /// Closes free connections until there is a file descriptor for a new connection.
+    /// Closes free connections until a file descriptor is available for a new connection.
     fn make_room(&mut self, net: &mut N) {
         while self.pool.connections.len() >= self.plan.connections.open_max {
             match self.pool.take_stalest() {

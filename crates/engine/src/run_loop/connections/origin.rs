@@ -1,4 +1,4 @@
-//! The state of an origin in one thread, with request templates, addresses and free connections.
+//! The state of an origin in one thread: request templates, addresses and free connections.
 
 use super::addresses::Addresses;
 use super::stream_forecast::StreamForecast;
@@ -46,7 +46,7 @@ impl OriginPool {
     }
 
     /// Returns whether the connections that are being opened will probably have enough streams for the waiting attempts
-    /// and one more.
+    /// and for one more attempt.
     pub fn stream_is_coming(&self) -> bool {
         self.streams_coming() > self.waiting.len()
     }

@@ -47,8 +47,8 @@ impl<S> Transport<S> {
         self.tls = Some(session);
     }
 
-    /// Removes and returns the TLS session, because the session's plaintext is read while the connection is borrowed.
-    /// Afterwards, the caller must restore the session with [`Self::set_tls`].
+    /// Removes and returns the TLS session, so that the session's plaintext can be read while the connection is
+    /// borrowed. The caller must then put it back with [`Self::set_tls`].
     #[inline]
     pub fn take_tls(&mut self) -> Option<Box<Session>> {
         self.tls.take()
@@ -112,7 +112,7 @@ impl<S> Transport<S> {
         net.discard(&mut self.socket, most).into()
     }
 
-    /// Sets the minimum number of bytes at which the kernel reports the socket as readable.
+    /// Sets the number of bytes that must have arrived before the kernel reports the socket as readable.
     pub fn set_low_water<N: Network<Socket = S>>(&self, net: &mut N, bytes: usize) {
         net.set_low_water(&self.socket, bytes);
     }

@@ -3,7 +3,7 @@
 use crate::run_loop::request::fields::Fields;
 use wire::message::Version;
 
-/// Part of a request's text that is the same for all requests of a kind.
+/// Parts of a request that are the same text for all requests of a kind.
 #[derive(Debug)]
 pub(in crate::run_loop) struct FixedHead {
     /// Method, space, and the prefix of the path.

@@ -1,4 +1,4 @@
-//! HTTP/1, with requests as text, and responses that are read from a socket or from TLS.
+//! HTTP/1: requests as text, and responses that are read from a socket or from a TLS session.
 
 pub(in crate::run_loop) mod encode;
 pub(in crate::run_loop) mod receive;

@@ -14,7 +14,7 @@ use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
 use std::io;
 use wire::message::{Event, Reading};
 
-/// Minimum number of remaining body bytes that are discarded in the kernel.
+/// Minimum number of remaining body bytes at which they are discarded in the kernel.
 const DISCARD_MIN: u64 = 8 * 1024;
 /// Maximum number of bytes that one call discards. Without a limit, a fast peer could keep other connections waiting.
 const DISCARD_MAX: u64 = 64 << 20;
@@ -61,8 +61,8 @@ impl<N: Network> RunLoop<'_, N> {
         now
     }
 
-    /// Keeps the low-water mark at or below the number of bytes that are still expected. Otherwise the kernel would
-    /// wait for bytes that never arrive, and would not report the end of a body. When the mark is set, the kernel
+    /// Keeps the low-water mark at or below the number of bytes that are still expected. With a higher mark, the kernel
+    /// would wait for bytes that never arrive, and would not report the end of a body. When the mark is set, the kernel
     /// checks again which bytes have arrived.
     #[inline]
     fn adjust_low_water(&mut self, net: &mut N, token: Token) {
@@ -123,8 +123,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns the step after a read that did not fill the buffer. A short read means that the socket is empty. Only
-    /// the end of the stream may remain to be read.
+    /// Returns the next step after a read that did not fill the buffer. After such a read, the socket is empty, or only
+    /// the end of the stream remains to be read.
     pub(in crate::run_loop) fn after_short_read(&self, token: Token) -> ReadStep {
         let closing = self.pool.connections.get(token).is_some_and(|connection| connection.exchange.closing);
         if closing { ReadStep::More } else { ReadStep::Drained }
@@ -201,7 +201,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns the number of interim heads so far, and `true` if another head has begun but is not complete. Returns
+    /// Returns the number of complete interim heads, and `true` if another head has begun but is not complete. Returns
     /// `None` once the final head is complete.
     #[inline]
     fn heads_so_far(&self, token: Token) -> Option<(u32, bool)> {

@@ -95,7 +95,7 @@ impl<N: Network> RunLoop<'_, N> {
         let ended = drained && connection.exchange.closing;
         connection.exchange.closing |= peer_closed || result.is_err();
         if wants_write {
-            // TLS itself may have to send bytes, for example a response to new keys. If this `flush` fails, the next
+            // TLS itself may have to send bytes, for example in response to new keys. If this `flush` fails, the next
             // send fails too.
             let (slot, sent) = (connection.exchange.slot, connection.transport.flush(net).unwrap_or(0));
             self.count_sent(slot, sent);

@@ -128,8 +128,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Counts bytes of a request. `taken` bytes need not be sent again. `sent` is the number of bytes that the kernel
-    /// accepted.
+    /// Counts bytes of a request. `taken` is the number of bytes that need not be sent again, and `sent` the number of
+    /// bytes that the kernel accepted.
     #[inline]
     fn count_taken(&mut self, token: Token, taken: usize, sent: usize, now: Instant) {
         let Some(exchange) = self.pool.running(ExchangeId::Connection(token)) else { return };
@@ -216,7 +216,7 @@ impl<N: Network> RunLoop<'_, N> {
             exchange.closing = true;
             self.read_connection(net, token, now);
         }
-        // The attempt ends here, unless reading has already ended it or more bytes can be read.
+        // End the attempt here, unless reading has already ended it or more bytes can be read.
         if self.pool.connections.get(token).is_some_and(|connection| !connection.queued) {
             let outcome = self.of_lost(id, SEND_FAILED);
             self.cut_or_resend(net, id, outcome, now);

@@ -1,4 +1,4 @@
-//! HTTP/2, with multiplexed connections, their streams, and the frames on their sockets.
+//! HTTP/2: multiplexed connections, their streams, and the frames on their sockets.
 
 pub(in crate::run_loop) mod encode;
 pub(in crate::run_loop) mod multiplexed;

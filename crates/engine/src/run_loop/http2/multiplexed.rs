@@ -28,7 +28,7 @@ pub(in crate::run_loop) struct Multiplexed {
     pub unsent: Vec<Token>,
     /// Time at which the last bytes were received.
     pub last_received: Instant,
-    /// Reason why the connection was lost, if no frame shows this reason.
+    /// Reason why the connection was lost, if no frame gave a reason.
     pub lost: Option<Lost>,
     /// `true` if the connection is in `Pool::to_send`, which means that it waits for its turn to send.
     pub queued: bool,
@@ -70,7 +70,7 @@ impl Multiplexed {
 
     /// Opens a stream for the exchange of `stream`. Returns the stream's key and its position, which is the number of
     /// complete responses on the connection plus 1. For the first request of a connection, the position is 1. Returns
-    /// `None` if the connection accepts no more requests. If the result is `None`, nothing was sent.
+    /// `None` if the connection accepts no more requests. Nothing was sent in this case.
     pub fn open(&mut self, stream: Token, request: Request<()>, has_body: bool) -> Option<(Key, u64)> {
         let key = self.session.open(stream, request, has_body)?;
         self.active += 1;

@@ -1,6 +1,6 @@
 //! Sending of frames on a multiplexed connection.
 //!
-//! Requests that start together are sent with one system call. Such requests count as sent when they are handed to the
+//! Requests that start together are sent with one system call. Such requests count as sent when they are passed to the
 //! kernel.
 
 use super::multiplexed::Lost;
@@ -72,7 +72,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// Sends as much of a connection's output as the kernel accepts. Returns whether received bytes that had to wait
-    /// can now be read.
+    /// for this can now be read.
     pub(in crate::run_loop) fn send_frames(&mut self, net: &mut N, token: Token, now: Instant) -> bool {
         let requests = self.mark_requests_sent(net, token);
         let read_on = self.send_output(net, token, now);

@@ -19,16 +19,16 @@ use std::time::Duration;
 
 /// Minimum lateness that counts as a stall.
 const LATE_MIN: Duration = Duration::from_micros(100);
-/// Minimum lateness that counts as a stall, as a share of the median response time. Smaller lateness changes
-/// percentiles from the median up by no more than this share.
+/// Minimum lateness that counts as a stall, as a share of the median response time. Smaller lateness changes the median
+/// and higher percentiles by no more than this share.
 const LATE_SHARE: f64 = 0.05;
-/// Minimum length of a stall in a closed loop without think time, where a stall is a period without CPU time for the
-/// thread. On a busy host, shorter delays are part of every operation. If these delays counted as stalls, there would
-/// be no unaffected operations for comparison.
+/// Minimum length of a stall in a closed loop without think time. There, a stall is a period in which the thread gets
+/// no CPU time. On a busy host, shorter delays are part of every operation. If these delays counted as stalls, there
+/// would be no unaffected operations for comparison.
 const KEPT_MIN: Duration = Duration::from_millis(10);
 /// Maximum length of a response that fits into one TCP segment on all common links.
 const SEGMENT_BYTES: u64 = 1400;
-/// Minimum number of operations from which a median response time is computed.
+/// Minimum number of operations that are needed to compute a median response time.
 const MEDIAN_OF: u64 = 20;
 
 /// The stalls of one thread.
@@ -49,7 +49,7 @@ pub(in crate::run_loop) struct ClientStalls {
     ready_since: Instant,
     /// Earliest time at which the events of the last wait may have arrived.
     not_before: Instant,
-    /// Total time that this thread had spent waiting for a core, as last read.
+    /// Total time that this thread has waited for a core, as it was read last.
     delay_nanos: u64,
     /// Slots whose requests the kernel accepted since the clock was last read.
     taken: Vec<u32>,
@@ -126,7 +126,7 @@ fn rate_at(plan: &Plan, seconds: f64) -> f64 {
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Records that an operation starts at `now` although it could have started at `due`.
+    /// Records that an operation starts at `now`, but could have started at `due`.
     #[inline]
     pub(in crate::run_loop) fn note_start(&mut self, due: Instant, now: Instant) {
         if now.since(due) > self.stalls.late && self.stalls.pacing == Pacing::Scheduled {
@@ -134,12 +134,12 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Records that a wait has ended. Without events, the wait would have ended at `until`.
+    /// Records that a wait has ended. If there had been no events, it should have ended at `until`.
     #[inline]
     pub(in crate::run_loop) fn note_wait(&mut self, net: &mut N, until: Instant, waited: Waited) {
         let late = self.stalls.late;
         self.stalls.waited = (waited.began, waited.now);
-        // Events that were there at once arrived during the last step.
+        // If events were there at once, they arrived during the last step.
         self.stalls.not_before = if waited.at_once { self.load.step_began } else { waited.began };
         self.stalls.ready_since = if waited.at_once { self.load.step_began } else { waited.now };
         let overslept = waited.now.since(until.max(waited.began));
@@ -170,9 +170,9 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// For operations that started in this step, records the time until the kernel had their requests. All of this time
-    /// was spent inside the client. If an operation started in an earlier step, its request also waited for something
-    /// else, such as a connection.
+    /// For each operation that started in this step, records the time until the kernel had its request. All of this
+    /// time was spent inside the client. Operations that started in an earlier step are left out, because their
+    /// requests also waited for something else, such as a connection.
     #[inline]
     pub(in crate::run_loop) fn note_taken_requests(&mut self, now: Instant) {
         self.stalls.note_taken_requests(&mut self.slots, self.load.step_began, now);
@@ -216,8 +216,8 @@ impl<N: Network> RunLoop<'_, N> {
         self.control.stalls().note(from, now, level);
     }
 
-    /// Checks whether the effects of a stall have ended. Without a stall, measures how many operations are usually in
-    /// flight.
+    /// During a stall, checks whether its effects have ended. At other times, measures how many operations are usually
+    /// in flight.
     #[inline]
     pub(in crate::run_loop) fn watch_stall(&mut self, now: Instant) {
         let own = &mut self.stalls;

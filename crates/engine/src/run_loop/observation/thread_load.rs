@@ -5,8 +5,8 @@ use crate::run_loop::RunLoop;
 use measure::Instant;
 use std::time::Duration;
 
-/// Minimum gap between two steps from which the loop concludes that the operating system did not run the thread. Normal
-/// waits and steps are far shorter.
+/// If two steps are further apart than this, the operating system did not run the thread. Normal waits and steps are
+/// far shorter.
 const FROZEN_MIN: Duration = Duration::from_millis(150);
 
 /// The load of one thread in the current interval.
@@ -22,9 +22,9 @@ pub(in crate::run_loop) struct ThreadLoad {
     polls: u64,
     /// Number of waits whose events were already there.
     polls_at_once: u64,
-    /// CPU time of the thread, and its waiting time for a core, up to the start of the interval.
+    /// CPU time of the thread, and its total wait for a core, at the start of the interval.
     used: ThreadUse,
-    /// Time, in nanoseconds, that handing over finished work took.
+    /// Time, in nanoseconds, that the thread took to pass finished results to the gathering thread.
     held_up_nanos: u64,
 }
 

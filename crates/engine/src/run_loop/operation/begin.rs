@@ -1,4 +1,4 @@
-//! The start of an operation, with the choice of its request, object, origin and range.
+//! The start of an operation: the choice of its request, object, origin and range.
 
 use super::delete_batch::DeleteBatch;
 use super::op::{Op, Pages};
@@ -24,8 +24,8 @@ struct Chosen {
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Starts operation `own` of this part of the load in a free slot. The operation was due at `intended`, and waited `slot_wait_nanos` for
-    /// a slot.
+    /// Starts an operation in a free slot. `own` is its number in this part of the load. The operation was due at
+    /// `intended`, and waited `slot_wait_nanos` for a slot.
     pub(in crate::run_loop) fn start_op(
         &mut self,
         net: &mut N,
@@ -35,7 +35,7 @@ impl<N: Network> RunLoop<'_, N> {
         now: Instant,
     ) {
         let number = number_in_load(self.plan.part, own);
-        // The end of another operation may have been recorded with a later reading of the clock in the same step.
+        // In the same step, the end of another operation may have been recorded with a later time.
         let now = now.max(self.recorder.latest());
         self.recorder.started(now, intended);
         self.slots.in_flight += 1;

@@ -45,12 +45,12 @@ pub struct OpEntry {
     pub status: Option<u16>,
     /// Target of the final response, if the response is a redirect that was not followed.
     pub location: Location,
-    /// Number of bytes of the object that the operation moved. This number is the body size of the final response or,
-    /// for an upload, of the request.
+    /// Number of bytes of the object that the operation transferred: the body size of the final response or, for an
+    /// upload, of the request.
     pub body_bytes: u64,
     /// All bytes received in all attempts of the operation, including heads and framing.
     pub received_bytes: u64,
-    /// Number of bytes of the object that all attempts of the operation sent, including the attempts of its parts.
+    /// Number of the object's bytes that were sent, by all attempts of the operation and of its parts.
     pub uploaded_bytes: u64,
     /// `true` if the operation completed a multipart upload, and an earlier request may have started to complete it. A
     /// server may report success while it still works on the earlier request, or after a crash ended this work. Only
@@ -97,5 +97,5 @@ pub struct HopEntry {
     pub bytes: u64,
 }
 
-/// Number of entries that are handed over together.
+/// Number of entries that are passed on together.
 pub(in crate::run_loop) const BATCH: usize = 512;

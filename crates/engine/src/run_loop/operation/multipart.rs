@@ -44,7 +44,8 @@ pub(in crate::run_loop) struct MultipartUpload {
     pub failed: Option<AttemptOutcome>,
     /// `true` if the server has confirmed that it keeps none of the parts.
     pub aborted: bool,
-    /// `true` if an earlier request to complete the upload failed for the client, but may have succeeded at the server.
+    /// `true` if an earlier request to complete the upload got no success response, but may have succeeded at the
+    /// server.
     pub completion_is_unclear: bool,
     /// Body bytes of the parts that succeeded.
     pub sent_body: u64,

@@ -23,8 +23,7 @@ pub(in crate::run_loop) enum Next {
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Returns the requests that follow within the operation after the slot's attempt, which has just ended with
-    /// `outcome`.
+    /// Returns the requests of the operation that follow the slot's attempt, which has just ended with `outcome`.
     ///
     /// # Errors
     /// Fails with the outcome of the operation if the response does not show which requests must follow.

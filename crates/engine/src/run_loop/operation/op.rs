@@ -43,17 +43,17 @@ pub(in crate::run_loop) struct Op<'p> {
     pub intended: Instant,
     pub started: Instant,
     pub sent: Option<Instant>,
-    /// Time at which the last byte of the request was handed to the kernel, for uploads.
+    /// For uploads, the time at which the last byte of the request was passed to the kernel.
     pub sent_all: Option<Instant>,
-    /// Time for which the bodies of the operation have waited for `100 Continue`.
+    /// Time that the bodies of the operation have waited for `100 Continue`.
     pub continue_nanos: Option<u64>,
     pub first_byte: Option<Instant>,
     pub slot_wait_nanos: u64,
-    /// Time, in nanoseconds, from the start of the operation until the kernel had accepted its request. The value is
-    /// set only if the client waited for nothing else in the meantime.
+    /// Time, in nanoseconds, from the start of the operation until the kernel had accepted its request. Set only if the
+    /// request did not wait for anything else, such as a connection.
     pub client_send_nanos: u64,
     /// Total length, in nanoseconds, of the client stalls before the operation started. If the operation had to wait
-    /// for a slot, only stalls before the slots ran out count.
+    /// for a slot, only stalls before the last slot was taken count.
     pub stalls_before: u64,
     pub connect_nanos: Option<u64>,
     pub handshake_nanos: Option<u64>,
@@ -96,7 +96,7 @@ pub(in crate::run_loop) struct Op<'p> {
 }
 
 impl<'p> Op<'p> {
-    /// Records that the first byte of the current request is handed to the kernel. For both versions of HTTP, this is
+    /// Records that the first byte of the current request is passed to the kernel. For both versions of HTTP, this is
     /// the only place that sets this instant.
     #[inline]
     pub fn note_sent(&mut self, now: Instant) {

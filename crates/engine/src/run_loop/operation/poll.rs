@@ -11,7 +11,7 @@ use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// Outcome of a poll if the server has accepted the work earlier but no longer knows about it.
+/// Outcome of a poll if the server has accepted the work, but does not know about it any more.
 const FORGOTTEN: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Integrity, Cause::AckedLost, Phase::Body);
 
 /// Outcome of a poll if the server does the work for a file of another size.
@@ -38,7 +38,7 @@ enum Progress {
     OtherSize,
 }
 
-/// Part of siad's list of files that shows the progress.
+/// The part of siad's list of files that contains the progress.
 #[derive(Deserialize)]
 struct SiadFiles<'a> {
     /// `null` if there are no files.

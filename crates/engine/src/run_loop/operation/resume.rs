@@ -1,5 +1,5 @@
-//! Multipart uploads that outlast a run. An operation may continue an upload of an earlier run, and a later run may
-//! continue an upload of this run.
+//! Multipart uploads that continue after the end of a run. An operation may continue an upload of an earlier run, and a
+//! later run may continue an upload of this run.
 
 use super::multipart::MultipartUpload;
 use super::parts::HAS_UPLOAD;

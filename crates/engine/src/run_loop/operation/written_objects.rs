@@ -29,8 +29,8 @@ pub struct OpenUpload {
 pub struct OpenUploads {
     /// Uploads that can be aborted, because their ID is known.
     pub known: Vec<OpenUpload>,
-    /// Number of further uploads that may be open. Open uploads whose ID is unknown, because the response did not
-    /// arrive or could not be parsed, or because there were too many uploads.
+    /// Number of further uploads that may be open. Their ID is not known, because the response did not arrive or could
+    /// not be parsed, or because there were too many uploads.
     pub unknown: u64,
 }
 
@@ -39,10 +39,10 @@ pub struct OpenUploads {
 pub struct Left {
     /// Multipart uploads.
     pub uploads: OpenUploads,
-    /// Exclusive upper bound of the numbers of all [`Subject::Fresh`] objects that the run wrote outside the warm-up.
+    /// Number above those of all [`Subject::Fresh`] objects that the run wrote outside the warm-up.
     pub fresh_below: u64,
-    /// Exclusive upper bound of the numbers of all [`Subject::Fresh`] objects that the run wrote in the warm-up. These
-    /// numbers are counted from [`crate::run_loop::WARMUP_NUMBERS`].
+    /// Number above those of all [`Subject::Fresh`] objects that the run wrote in the warm-up. These numbers are
+    /// counted from [`crate::run_loop::WARMUP_NUMBERS`].
     pub fresh_of_warmup: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The target, range, session, body and signature of each request, which the request's template does not contain.
+//! The parts of each request that its template does not contain: target, range, session, body and signature.
 
 use super::body_fields::{BodyFacts, push_body_fields, push_framing};
 use super::fields::Fields;
@@ -19,8 +19,8 @@ pub(in crate::run_loop) struct RequestWriter {
     /// Header fields of the sessions of this thread's slots. Slot n uses the n-th entry. After the last entry, the
     /// first entry is used again.
     sessions: Box<[Fields]>,
-    /// Wall time at the start of the run, according to the last reading of the wall clock. The times of signatures are
-    /// computed from this value.
+    /// Wall time at the start of the run, computed from the last reading of the wall clock. The times of signatures are
+    /// computed from it.
     wall: Timestamp,
     /// Path and query of the request.
     target: String,

@@ -1,4 +1,4 @@
-//! S3 signatures, with the fields that a signature covers, and the place of the signature.
+//! S3 signatures: the fields that a signature covers, and the part of the request that contains the signature.
 
 use super::body_fields::{BodyFacts, push_body_fields, push_framing};
 use super::fields::Fields;

@@ -1,5 +1,5 @@
-//! The body of a request while it is sent. The body is generated or read piece by piece, framed, and counted as the
-//! kernel accepts its bytes.
+//! The body of a request while it is sent. The body is generated or read piece by piece, and framed. Its bytes count as
+//! the kernel accepts them.
 //!
 //! A body is never kept in memory as a whole. If the kernel does not accept all of a piece, the connection keeps the
 //! rest of the piece. The rest is not kept for a body with `Content-Length`, because its bytes can be generated again.
@@ -92,7 +92,7 @@ pub(in crate::run_loop) struct Upload {
     taken: u64,
     /// `true` once the last piece has been created.
     ended: bool,
-    /// Number of waiting bytes that precede the data of the current piece. These bytes are framing, or the head.
+    /// Number of waiting bytes before the data of the current piece. They are framing, or the head.
     before: usize,
     /// Number of waiting data bytes.
     data: usize,
@@ -255,7 +255,8 @@ impl Upload {
         self.before = bytes;
     }
 
-    /// Writes the next piece to `out`, replacing the bytes from `at` on. Returns `false` if there is no further piece.
+    /// Writes the next piece to `out`, where it replaces the bytes from offset `at` on. Returns `false` if there is no
+    /// further piece.
     ///
     /// Callers leave the previous piece in `out`. If implementations cleared `out` first, each piece would be filled
     /// with zeros before it is written. This would take 6 to 8 % of the CPU time of an upload.
@@ -321,8 +322,8 @@ impl Upload {
         data
     }
 
-    /// Returns whether the last `left` bytes of a piece can be generated again, so that they need not be kept. In this
-    /// case, the next piece begins with these bytes.
+    /// Returns whether the last `left` bytes of a piece can be generated again, so that they need not be kept. If so,
+    /// the next piece begins with these bytes.
     pub fn rewind(&mut self, left: usize) -> bool {
         if !matches!(self.frame, Frame::Length) || self.before > 0 || left != self.data {
             return false;

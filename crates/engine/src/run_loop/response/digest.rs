@@ -11,7 +11,7 @@ const NO_HASH: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Integrity, 
 #[derive(Debug)]
 pub(in crate::run_loop) struct BodyDigest {
     hasher: checksum::Hasher,
-    /// Expected checksum; `None` if it will arrive in a trailer.
+    /// Expected checksum; `None` if the response sends it in a trailer.
     expected: Option<Checksum>,
     algorithm: Algorithm,
 }

@@ -24,7 +24,7 @@ const HAS_OBJECT: &str = "a body that is compared belongs to an object";
 
 /// Minimum size of a large body.
 const LARGE_BODY: u64 = 64 * 1024;
-/// Maximum number of body bytes of an error or redirect that are read to keep the connection.
+/// Maximum size of the body of an error or redirect that is read so that the connection can be kept.
 const UNWANTED_BODY_MAX: u64 = 1 << 20;
 
 const RESPONSE_BEFORE_BODY: AttemptOutcome =
@@ -141,8 +141,8 @@ fn flag_peculiarities(head: &Head, interim: u32, request: &RequestPlan, flags: &
     }
 }
 
-/// Changes the result of [`checks::judge_head`] if an object that was written before is lost, or if an object that is
-/// read in ranges has changed.
+/// Changes the result of [`checks::judge_head`] in two cases: an object that was written before is lost, or an object
+/// that is read in ranges has changed.
 fn refine(judged: AfterHead, request: &RequestPlan, head: &Head, changed: impl FnOnce() -> bool) -> AfterHead {
     match judged {
         AfterHead::ReadAndFail(AttemptOutcome { cause: Cause::Status, .. })

@@ -23,7 +23,7 @@ use measure::AttemptOutcome;
 pub(in crate::run_loop) enum ReadStep {
     /// There may be more to read right now.
     More,
-    /// Everything that had arrived was read.
+    /// All bytes that had arrived were read.
     Drained,
     /// The attempt has ended.
     Over,

@@ -1,4 +1,4 @@
-//! Refusals by servers. If a response refuses a request, its head and the error message in its body are parsed.
+//! Refusals of requests by servers. The head and the error message of such a response are parsed.
 //!
 //! Outcomes depend on a closed set of codes and values, never on text. Text is only shown to users.
 
