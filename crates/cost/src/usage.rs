@@ -19,7 +19,7 @@ pub struct Usage {
     pub requests: Requests,
     /// Number of contracts that were formed or renewed. `None` before a run, and for systems without contracts.
     pub contracts: Option<u64>,
-    /// Time for which the files are stored.
+    /// Time during which the files are stored.
     pub stored: Months,
 }
 

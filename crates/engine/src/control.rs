@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
-/// Maximum time for which a thread waits before it reads the commands again.
+/// Maximum time that a thread waits before it reads the commands again.
 pub const TURN_MAX: Duration = Duration::from_millis(50);
 /// Time from the stop command until the window ends.
 pub(crate) const NOTICE: Duration = Duration::from_millis(120);
 /// Number of failed attempts that end the run, if no attempt has ever got a connection (docs/measurement.md).
 const UNREACHED_MAX: u64 = 100;
-/// After this time without any connection, [`UNREACHED_MIN`] failed attempts are enough to end the run. There are few
-/// attempts, because a slot waits longer after each failure.
+/// Time without any connection. After this time, [`UNREACHED_MIN`] failed attempts are enough to end the run. There are
+/// few attempts, because a slot waits longer after each failure.
 const UNREACHED_FOR: Duration = Duration::from_secs(2);
 /// Number of failed attempts that are enough to end the run once [`UNREACHED_FOR`] has passed.
 const UNREACHED_MIN: u64 = 10;

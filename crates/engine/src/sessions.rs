@@ -23,7 +23,7 @@ const CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).unwrap();
 const RATE: f64 = 10.0;
 /// Maximum number of characters of a server's message that are shown.
 const REASON_CHARACTERS_MAX: usize = 200;
-/// The client gives up after this number of consecutive rounds of logins that opened no session.
+/// Maximum number of consecutive rounds of logins that open no session. The client then gives up.
 const VAIN_ROUNDS_MAX: u32 = 2;
 
 /// Reason why sessions could not be opened.

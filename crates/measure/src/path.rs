@@ -32,7 +32,7 @@ pub struct EmulatedPath {
     pub congestion: Option<String>,
     /// `true` if the maximum sizes of TCP buffers were raised so that one connection can fill the path.
     pub larger_buffers: bool,
-    /// Measurement before the run; `None` if it had not ended.
+    /// Result of the measurement before the run; `None` if the measurement was not complete.
     pub measured: Option<MeasuredPath>,
     /// Measured properties that differ from the requested ones by more than 5 %, as clauses.
     #[serde(deserialize_with = "bounded::list::<_, _, CLAUSES_MAX>")]
@@ -139,8 +139,8 @@ impl PathLimits {
         [share(self.down, received), share(self.up, sent)].into_iter().flatten().reduce(f64::max)
     }
 
-    /// Returns the time in which an operation ends if `concurrency` operations of `bytes` payload bytes share the rate of a
-    /// direction equally.
+    /// Returns the time that an operation takes if `concurrency` operations of `bytes` payload bytes share the rate of
+    /// a direction equally.
     #[must_use]
     pub fn fair_time(rate: DataRate, bytes: f64, concurrency: f64) -> Duration {
         let seconds = bytes * concurrency * 8.0 * WIRE_PER_PAYLOAD / (rate.as_bits() as f64).max(1.0);

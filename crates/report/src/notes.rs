@@ -20,7 +20,7 @@ const QUICK_NANOS_MAX: u64 = 100_000_000;
 const FAILING_SHARE_MIN: f64 = 0.05;
 /// Minimum step of a closed run's rate at which a note is shown, as a share of the rate.
 const RATE_STEP_MIN: f64 = 0.1;
-/// Minimum number of seconds for which the client was stopped at which a note is shown.
+/// Minimum number of seconds during which the client was stopped at which a note is shown.
 const STOPPED_SECONDS_MIN: f64 = 1.0;
 
 /// Minimum number of resent operations, and their minimum share, at which a note is shown.

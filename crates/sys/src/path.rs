@@ -30,7 +30,7 @@ pub struct PathFigures {
     /// Bytes that this side may send before the peer acknowledges them; 0 if the kernel does not report this number
     /// (before Linux 5.4).
     pub send_window: u32,
-    /// Time for which data was waiting or in flight to the peer.
+    /// Time during which data was waiting or in flight to the peer.
     pub busy: Duration,
     /// Part of this time in which the peer's receive window was full.
     pub window_limited: Duration,

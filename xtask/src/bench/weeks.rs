@@ -34,7 +34,7 @@ const VARIANTS: usize = 200;
 /// Number of different minutes, from which the run is composed at random.
 const MINUTE_VARIANTS: usize = 20;
 /// Length of the newest part of the run, in seconds. This part is written as single seconds. It is longer than the time
-/// for which a run keeps single seconds.
+/// during which a run keeps single seconds.
 const RECENT: u64 = 7 * 3600;
 /// Load model of the run.
 const MODEL: Model = Model::Closed { concurrency: 50 };

@@ -67,7 +67,7 @@ pub struct Offer {
     /// The bill in the currency of the comparison. If the sheet has no rate for this currency, the bill stays in the
     /// sheet's own currency.
     pub bill: Bill,
-    /// The time for which storage is charged.
+    /// The time during which storage is charged.
     pub charged: Months,
     /// The total cost per TB and month of storage; `None` if a price is unknown.
     pub per_tb_month: Option<Money>,

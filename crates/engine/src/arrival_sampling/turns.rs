@@ -21,14 +21,14 @@ const EVERY_MIN: u32 = 16;
 const TURN: Duration = Duration::from_millis(50);
 /// On average, one in this many turns has timestamps.
 const TURNS: u32 = 8;
-/// If two checks are further apart than this, the thread stood still. At high read rates, a thread makes a check about
-/// every 0.5 ms. Gaps of 2 ms do not count as standstills: on a busy host, they are so frequent that the turns with
-/// timestamps contain enough of them.
+/// Longest normal gap between two checks. If a gap is longer, the thread stood still. At high read rates, a thread
+/// makes a check about every 0.5 ms. Gaps of 2 ms do not count as standstills: on a busy host, they are so frequent
+/// that the turns with timestamps contain enough of them.
 const STILL: Duration = Duration::from_millis(5);
-/// After a standstill, the kernel takes all timestamps for this time. The usual reasons for a standstill, such as a CPU
-/// quota or a pause of the machine, recur within this time.
+/// Time after a standstill during which the kernel takes all timestamps. The usual reasons for a standstill, such as a
+/// CPU quota or a pause of the machine, recur within this time.
 const WATCH: Duration = Duration::from_secs(2);
-/// At the start of a run, the kernel takes all timestamps for this time, so that a short run has samples too.
+/// Time at the start of a run during which the kernel takes all timestamps, so that a short run has samples too.
 const START: Duration = Duration::from_millis(250);
 
 /// Switch for the kernel's timestamps.

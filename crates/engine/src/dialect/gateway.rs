@@ -13,7 +13,7 @@ use wire::gateway::{Depth, GatewayRequest, Scope};
 pub struct Gateway {
     /// Format for names that do not specify one.
     pub format: Format,
-    /// How thoroughly responses are checked.
+    /// Extent of the checks of responses.
     pub depth: Depth,
 }
 

@@ -53,7 +53,7 @@ pub struct Form {
     pub etag_is_name: bool,
     /// `true` if ranges may be requested.
     pub ranges: bool,
-    /// How thoroughly a body is checked, if it is a CAR or a block from a gateway.
+    /// Extent of the checks of a body, if it is a CAR or a block from a gateway.
     pub blocks: Option<Depth>,
     /// Default timeout for the head of a response and for the next byte of a body; `None` for the usual default.
     pub timeout: Option<Duration>,

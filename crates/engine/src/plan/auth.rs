@@ -19,7 +19,7 @@ pub enum Auth {
         signer: Box<Signer>,
         /// Part of the request that contains the signature.
         place: SignaturePlace,
-        /// How the signature covers bodies.
+        /// Part of a body that the signature covers, and the framing that this requires.
         payload: S3Payload,
     },
     /// Anonymous requests to S3. Error messages in the responses are parsed in the same way as for signed requests.
@@ -109,7 +109,7 @@ pub enum SignaturePlace {
     Query(u32),
 }
 
-/// How a signature covers the body of a request.
+/// Part of a request body that the signature covers, and the framing that this requires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum S3Payload {
     /// The signature does not cover the body.

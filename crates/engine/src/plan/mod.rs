@@ -218,9 +218,9 @@ pub struct Plan {
     pub load: LoadModel,
     /// The stop rule.
     pub stop: StopAfter,
-    /// Time for which load is applied before the window.
+    /// Time during which load is applied before the window.
     pub warmup: Duration,
-    /// Time for which operations in flight may continue after the window.
+    /// Time during which operations in flight may continue after the window.
     pub drain: Duration,
     /// Timeouts.
     pub timeouts: Timeouts,

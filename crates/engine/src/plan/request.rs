@@ -153,7 +153,7 @@ pub enum ResponseBody {
     ComparedWithFiles(Arc<LocalFiles>),
     /// Bodies are hashed, and the checksum must match. Only whole objects can be hashed.
     Hashed(ExpectedChecksum),
-    /// Bodies are CARs or blocks from an IPFS gateway. The blocks are checked this thoroughly while they arrive. Only
+    /// Bodies are CARs or blocks from an IPFS gateway. The blocks are checked to this extent while they arrive. Only
     /// the targets of a list can be checked, because their paths name the content.
     Gateway(Depth),
     /// Bodies of up to [`MESSAGE_BYTES_MAX`] bytes are kept, and are parsed when they are complete.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 pub const TRIES: usize = 5;
 /// Duration of a check of the cores.
 const LOOK: Duration = Duration::from_millis(200);
-/// After this time, a run starts even if the cores are not free.
+/// Maximum wait for free cores. After this time, a run starts even if the cores are not free.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Waits until the cores are free, for a bounded time.

@@ -12,7 +12,7 @@ pub(super) const TOGETHER_MAX: u64 = 44;
 const NAP: Duration = Duration::from_micros(200);
 /// Size of the receive buffer, which must store all data that arrives while the receiver does not run.
 const RECEIVE_BUFFER_BYTES: i32 = 64 << 20;
-/// Maximum total time for which a receiver waits.
+/// Maximum total time during which a receiver waits.
 const FLOW_MAX: Duration = Duration::from_secs(40);
 
 /// Sizes and rate with which a flow is sent.

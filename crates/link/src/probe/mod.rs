@@ -41,11 +41,11 @@ const SMALL_BYTES: u64 = 64;
 const FULL_BYTES: u64 = 1472;
 /// IP header, UDP header, and the Ethernet header that each segment takes on the wire.
 const HEADER_BYTES: u64 = 20 + 8 + crate::emulate::FRAMING_BYTES;
-/// Time for which a direction is kept full to measure its rate.
+/// Time during which a direction is kept full to measure its rate.
 const RATE_TIME: Duration = Duration::from_millis(400);
 /// Minimum number of segments with which a rate is measured.
 const RATE_SEGMENTS_MIN: u64 = 30;
-/// Maximum time for which a direction is kept full. If a direction is too slow for this limit, its rate is not
+/// Maximum time during which a direction is kept full. If a direction is too slow for this limit, its rate is not
 /// measured.
 const RATE_TIME_MAX: Duration = Duration::from_secs(4);
 /// Time without a datagram after which a flow counts as ended, in addition to the delays.

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 /// Number of round trips from which the median is computed, after a first one that opens the connection.
 const ROUND_TRIPS: usize = 9;
-/// Time for which buffers fill up before a rate is measured.
+/// Time during which buffers fill up before a rate is measured.
 const WARM_UP: Duration = Duration::from_millis(300);
 /// Time in which a rate is measured.
 const RATE_TIME: Duration = Duration::from_millis(700);

@@ -88,7 +88,7 @@ pub fn start(end: &End, program: &str, arguments: &[&str]) -> Process {
 #[derive(Clone, Copy)]
 pub struct CoreTime {
     idle: u64,
-    /// Time for which a hypervisor gave the cores to other machines.
+    /// Time during which a hypervisor gave the cores to other machines.
     stolen: u64,
     all: u64,
 }

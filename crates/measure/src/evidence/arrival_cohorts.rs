@@ -1,7 +1,7 @@
 //! Response times, grouped by the time at which the operations were due.
 //!
-//! Groups by end time would mislead: quick operations end before slow ones, so response times would seem to grow at the
-//! beginning of every run.
+//! Groups by end time would be misleading. Quick operations end before slow ones, so response times would seem to grow
+//! at the beginning of every run.
 
 use crate::sample::OpSample;
 use crate::time::{Instant, Timeline};
@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 /// Time span of the shortest cohorts, in nanoseconds. This span is short enough for runs of one second.
 const SPAN: u64 = 50_000_000;
-/// Number of cohorts with the shortest span. After these, the span doubles every [`DOUBLED`] cohorts, like the buckets
-/// of a histogram. A run of two weeks therefore needs only about 1,300 cohorts.
+/// Number of cohorts with the shortest span. For later cohorts, the span doubles every [`DOUBLED`] cohorts, like the
+/// buckets of a histogram. A run of two weeks therefore needs only about 1,300 cohorts.
 const SHORTEST: u64 = 128;
 const DOUBLED: u64 = SHORTEST / 2;
 /// Maximum number of cohorts of a run, enough for 2⁶⁴ ns.

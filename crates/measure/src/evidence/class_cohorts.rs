@@ -10,7 +10,7 @@ use crate::time::Timeline;
 use crate::values::bounded;
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of classes. Operations of further classes are part of the cohorts of all operations only.
+/// Maximum number of classes. Operations of further classes are counted only in the cohorts of all operations.
 const CLASSES_MAX: usize = 16;
 
 /// Cohorts of one class.

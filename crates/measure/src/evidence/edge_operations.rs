@@ -49,13 +49,13 @@ impl OperationClass {
 /// Operations at the beginning and at the end of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edges {
-    /// Operations that started before the first operation of their thread had ended.
+    /// Operations that started before any operation of their thread had ended.
     #[serde(default, deserialize_with = "bounded::list::<_, _, OF_AN_EDGE>")]
     pub opening: Vec<EdgeOp>,
     /// Operations that succeeded after the last operation had started.
     #[serde(default, deserialize_with = "bounded::list::<_, _, OF_AN_EDGE>")]
     pub closing: Vec<EdgeOp>,
-    /// Instant from which no new operations were started.
+    /// Instant after which no operations were started.
     #[serde(default)]
     pub closed_at: Option<Instant>,
     /// Number of operations that were in flight at `closed_at` but are not in `closing`. These operations failed, did

@@ -2,7 +2,7 @@
 //! uses it to determine the limit.
 //!
 //! In an open run, response times are grouped by the time at which operations were due ([`ArrivalCohort`]). If the
-//! target falls behind, response times grow for as long as the run lasts.
+//! target falls behind, response times grow during the whole run.
 //!
 //! In a closed run, the number of operations in flight is constant, except at the beginning and at the end of the run
 //! ([`EdgeOp`]). The first operations of all slots find the target idle, and the last operations find the target less
@@ -40,7 +40,7 @@ pub struct Evidence {
     /// Measured operations, grouped by the time at which they were due. Empty in runs without a schedule.
     #[serde(default, skip_serializing_if = "ArrivalCohorts::is_empty")]
     pub arrival_cohorts: ArrivalCohorts,
-    /// The same operations, in groups of each class. Empty in runs without a schedule.
+    /// The same operations, grouped separately for each class. Empty in runs without a schedule.
     #[serde(default, skip_serializing_if = "ClassCohorts::is_empty")]
     pub class_cohorts: ClassCohorts,
     /// The first operations of the run, and in a closed run also the last ones.

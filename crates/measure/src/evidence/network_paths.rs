@@ -9,14 +9,14 @@
 use crate::values::add;
 use serde::{Deserialize, Serialize};
 
-/// Minimum difference between the round-trip time of a sample and the shortest round-trip time at which data counts as
-/// waiting, in nanoseconds. The ratio must also reach [`QUEUED_FACTOR`].
+/// Data counts as waiting if the round-trip time of a sample exceeds the shortest one by at least this number of
+/// nanoseconds. The ratio of the two must also reach [`QUEUED_FACTOR`].
 const QUEUED_MIN: u64 = 50_000_000;
-/// Minimum ratio of the round-trip time of a sample to the shortest round-trip time at which data counts as waiting.
+/// Data counts as waiting if the round-trip time of a sample is at least this multiple of the shortest one.
 const QUEUED_FACTOR: u64 = 2;
 /// Minimum share of lost segments at which the link counts as full.
 const LOST_MIN: f64 = 0.01;
-/// Minimum number of segments for which the share of lost segments is computed.
+/// Minimum number of segments that is needed to compute the share of lost segments.
 const SEGMENTS_MIN: u64 = 50;
 
 /// The kernel's statistics of one connection.
@@ -52,7 +52,7 @@ pub struct FlowSample {
     pub receive_window: u64,
     /// Bytes that the client may send before they are acknowledged; 0 if the kernel does not report this number.
     pub send_window: u64,
-    /// Time for which data was waiting or in flight to the peer, in nanoseconds.
+    /// Time during which data was waiting or in flight to the peer, in nanoseconds.
     pub busy: u64,
     /// The part of this time in which the peer's receive window was full, in nanoseconds.
     pub window_limited: u64,
@@ -60,20 +60,20 @@ pub struct FlowSample {
     pub buffer_limited: u64,
 }
 
-/// Sums over samples of flow control. [`Self::receiving`] counts only samples in which the receiving side knows the
-/// round trip.
+/// Sums over samples of flow control. [`Self::receiving`] counts only samples in which the receiving side knows its
+/// round-trip time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FlowControl {
-    /// Number of samples of connections that received enough data to know their window and round trip.
+    /// Number of samples of connections that have received enough data to know their window and their round-trip time.
     pub receiving: u64,
-    /// Sum of their round trips, in nanoseconds.
+    /// Sum of the round-trip times of these samples, in nanoseconds.
     pub receive_round_trip_nanos: u64,
-    /// Sum of their receive windows, in bytes.
+    /// Sum of the receive windows of these samples, in bytes.
     pub receive_window_bytes: u64,
-    /// Sum of the windows of the peers over all samples, in bytes.
+    /// Sum of the peers' receive windows over all samples, in bytes.
     pub send_window_bytes: u64,
-    /// Sum of the shortest round trips over all samples, in nanoseconds.
+    /// Sum of the shortest round-trip times over all samples, in nanoseconds.
     pub shortest_nanos: u64,
     /// Sum of the times in which data was waiting or in flight to the peer.
     pub busy_nanos: u64,

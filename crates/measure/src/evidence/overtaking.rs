@@ -1,9 +1,9 @@
-//! Counts how many operations in flight overtake each other.
+//! Counts how often operations in flight overtake each other.
 //!
 //! The recorder marks one operation at a time, at the start of the operation. The marked operation overtakes every
 //! operation that is in flight both when the marked operation starts and when it ends. If service times are independent
 //! of each other, the expected share of overtaken operations is `E[(R′ − R)⁺] / E[R]`, where R and R′ are two
-//! independent service times. This is the Gini coefficient of the service times. The result holds for any distribution,
+//! independent service times. This is the Gini coefficient of the service times. This is true for any distribution,
 //! because the remaining time of an operation in flight has the equilibrium distribution of the renewal process (Cox
 //! 1962, §5). Operations that wait in one queue overtake each other less often.
 
@@ -83,7 +83,7 @@ impl OvertakingWatch {
     }
 }
 
-/// Returns the Gini coefficient of a distribution, in 0..=1; `None` below ten values.
+/// Returns the Gini coefficient of a distribution, in 0..=1; `None` if there are fewer than ten values.
 #[must_use]
 pub fn spread(times: &Distribution) -> Option<f64> {
     let count = times.count() as f64;

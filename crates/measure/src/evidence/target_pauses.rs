@@ -9,7 +9,7 @@ use crate::time::Instant;
 /// Minimum length of a pause, as a multiple of the mean gap between two ends. If operations are independent and their
 /// times are exponentially distributed, only one gap in 160,000 is that long.
 const ENDS_MIN: u64 = 12;
-/// Number of ended operations after which the usual gap between two ends is known.
+/// Number of ended operations that are needed to know the usual gap between two ends.
 const KNOWN_FROM: u64 = 20;
 
 /// Detects pauses from the times at which the operations of one thread end.
@@ -20,8 +20,8 @@ pub(super) struct PauseWatch {
     ends: u64,
     /// Longest gap between two ends, in nanoseconds.
     longest_gap: u64,
-    /// Longest gap before the first operations had ended, in nanoseconds. The first operations are the ones that
-    /// started before any operation had ended.
+    /// Longest gap that began before the first operations had ended, in nanoseconds. The first operations are those
+    /// that started before any operation had ended.
     opening_gap: u64,
     /// End of the latest pause.
     paused_until: Option<Instant>,

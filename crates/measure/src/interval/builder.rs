@@ -10,7 +10,7 @@ pub struct IntervalBuilder {
 }
 
 impl IntervalBuilder {
-    /// Adds the next slice. Passes each interval that becomes complete to `hand_on`.
+    /// Adds the next slice. Calls `hand_on` with each interval that becomes complete.
     pub fn add(&mut self, slice: Interval, mut hand_on: impl FnMut(Interval)) {
         let fits = |open: &&mut Interval| {
             open.stage == slice.stage && open.end == slice.start && slice.end.since(open.start) <= INTERVAL
@@ -28,7 +28,7 @@ impl IntervalBuilder {
         }
     }
 
-    /// Takes the interval to which slices are being added.
+    /// Removes and returns the incomplete interval, to which slices are being added.
     pub fn rest(&mut self) -> Option<Interval> {
         self.open.take()
     }

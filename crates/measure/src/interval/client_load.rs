@@ -9,19 +9,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientLoad {
     /// Busy time of the busiest run-loop thread, as a share of the interval. Busy time is CPU time without
-    /// busy-waiting, plus the time for which the thread could not hand over its results.
+    /// busy-waiting, plus the time during which the thread could not pass on its results.
     pub busy: f64,
-    /// Share of the polls of the busiest thread that found responses waiting after a full round of work.
+    /// Of the polls that the busiest thread made after a full round of work, the share that found waiting responses.
     pub unread: f64,
-    /// Time for which a run-loop thread was ready to run but had no core, as a share of the interval.
+    /// Time during which a run-loop thread was ready to run but had no core, as a share of the interval.
     pub run_delay: f64,
     /// Sum of [`Self::run_delay`] over all run-loop threads, which may exceed 1. When merging, the sums are added.
     #[serde(default)]
     pub run_delay_sum: f64,
-    /// Time for which the hypervisor ran other virtual machines on this machine's cores (steal time), as a share of the
-    /// interval.
+    /// Time during which the hypervisor ran other virtual machines on this machine's cores (steal time), as a share of
+    /// the interval.
     pub steal: f64,
-    /// Time for which the client could not run because of the CPU quota of its control group, as a share of the
+    /// Time during which the client could not run because of the CPU quota of its control group, as a share of the
     /// interval. This time is also included in [`Self::run_delay`].
     #[serde(default)]
     pub throttled: f64,
@@ -32,8 +32,8 @@ pub struct ClientLoad {
     /// Number of local ports in use, including those in TIME_WAIT, as a share of the port range. Ports are counted per
     /// destination, and the largest count is used.
     pub ports: f64,
-    /// Time for which a run-loop thread did not run although it was due to wake up, as a share of the interval. The
-    /// reason is that the process was stopped or the machine was paused.
+    /// Time during which a run-loop thread did not run although it was due to wake up, as a share of the interval. This
+    /// happens if the process is stopped or the machine is paused.
     #[serde(default)]
     pub frozen: f64,
     /// Busy time of all cores of this host, whichever process used them, as a share of the total time of these cores.
@@ -66,7 +66,7 @@ impl ClientLoad {
         }
     }
 
-    /// Returns the load of two consecutive intervals together. `self` lasts `seconds`, and `later` lasts
+    /// Returns the combined load of two consecutive intervals. `self` lasts `seconds`, and `later` lasts
     /// `later_seconds`. Shares are averaged, weighted by time.
     pub(super) fn and_then(self, seconds: f64, later: Self, later_seconds: f64) -> Self {
         let all = (seconds + later_seconds).max(f64::MIN_POSITIVE);

@@ -1,8 +1,8 @@
 //! Joins the intervals of a saved run to form longer intervals, without changing the result of the run.
 //!
-//! Counts and histograms can be added. Some facts about single seconds cannot be computed from sums. [`Joined`] keeps
-//! these facts: the time for which the client was at a limit, the expected overtaking, and the seconds in which the
-//! target served requests.
+//! Counts and histograms can be added, but some facts about single seconds cannot be computed from sums. [`Joined`]
+//! keeps these facts: the time during which the client was at a limit, the expected overtaking, and the seconds in
+//! which the target served requests.
 
 use super::Interval;
 use super::judgeable::judgeable;
@@ -18,7 +18,7 @@ use std::time::Duration;
 pub struct Joined {
     /// Number of intervals.
     pub intervals: u64,
-    /// Time for which the client was at its limits.
+    /// Time during which the client was at its limits.
     pub limits: ClientLimits,
     /// Number of operations that the marked operations are expected to overtake if all operations are independent.
     pub overtaking_expected: f64,
@@ -27,8 +27,8 @@ pub struct Joined {
 }
 
 impl Joined {
-    /// Returns the facts about an interval, and its evidence. If there is no expected value for overtaking, the
-    /// observed overtaking is left out of the evidence.
+    /// Returns the facts about an interval, and its evidence. If the expected overtaking is not known, the observed
+    /// overtaking is left out of the evidence.
     fn of(model: &Model, interval: &Interval) -> (Self, Evidence) {
         if let Some(joined) = &interval.joined {
             return (Self::clone(joined), interval.evidence.clone());

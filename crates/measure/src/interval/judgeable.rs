@@ -1,10 +1,10 @@
-//! The evidence of an interval as far as it can be judged.
+//! The part of an interval's evidence that can be evaluated.
 
 use super::Interval;
 use crate::evidence::{Evidence, Overtaking, overtaking};
 
-/// Returns the evidence of a single interval, and the overtaking that is expected in it if operations are independent.
-/// If there is no expected value, the observed overtaking is left out.
+/// Returns the evidence of a single interval, and the overtaking that is expected in this interval if operations are
+/// independent. If the expected value is not known, the observed overtaking is left out.
 pub(crate) fn judgeable(interval: &Interval) -> (Evidence, f64) {
     // Expected overtaking depends on service times, which are recorded only for measured operations.
     let observed = interval.evidence.overtaking;

@@ -174,7 +174,7 @@ impl Objective {
         }
     }
 
-    /// Returns the time since the intended start after which an unfinished operation certainly exceeds the bound;
+    /// Returns the time, since the intended start, after which an unfinished operation certainly exceeds the bound.
     /// `None` unless the objective bounds the response times of all operations.
     #[must_use]
     pub fn overdue_after(&self) -> Option<Duration> {

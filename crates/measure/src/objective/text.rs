@@ -68,7 +68,7 @@ fn bounded(text: &str, value: &str) -> Result<Objective, String> {
     Ok(Objective { metric, kind, bound: bound_of(metric, value)? })
 }
 
-/// Splits a bound into metric, sign and value.
+/// Splits the text of a bound into metric, sign and value.
 fn parts(text: &str) -> Option<(&str, char, &str)> {
     let (metric, rest) = text.split_at(text.find(['<', '>', '≤', '≥'])?);
     let mut rest = rest.chars();

@@ -73,7 +73,7 @@ impl Recorder {
         tally.missed_by_client += u64::from(by_client);
     }
 
-    /// Adds a sample of the time for which a response waited unread, with the service time of its operation. `exact`
+    /// Adds a sample of the time during which a response waited unread, with the service time of its operation. `exact`
     /// means that the response fitted into one segment.
     pub fn unread(&mut self, sample: ReadSample, service_nanos: u64, exact: bool) {
         if self.current.stage != Stage::Warmup {
@@ -88,7 +88,7 @@ impl Recorder {
         self.current.stats.traffic.overhead += overhead;
     }
 
-    /// Counts body bytes that redirects and repeated attempts moved inside the measured window.
+    /// Counts body bytes that redirects and repeated attempts transferred inside the measured window.
     pub fn wasted(&mut self, moved: BodyBytes) {
         self.current.stats.traffic.wasted += moved.received;
         self.current.stats.traffic.wasted_sent += moved.sent;

@@ -49,11 +49,11 @@ pub struct Recorder {
     /// End of the current interval.
     boundary: Instant,
     in_flight: u64,
-    /// Sent bytes that were not acknowledged when the run loop last looked.
+    /// Sent bytes that were not acknowledged at the last check of the run loop.
     unacknowledged: u64,
     /// Instant up to which the number of operations in flight has been integrated.
     gauged: Instant,
-    /// Instant just after the last intended start that was reported to the recorder.
+    /// The instant directly after the last intended start that was reported to the recorder.
     scheduled_until: Instant,
     hosts: LabelTable,
     sizes: LabelTable,
@@ -67,7 +67,7 @@ pub struct Recorder {
     finished: Vec<Interval>,
     /// Start and end of the last period in which the thread was kept from running.
     frozen: (Instant, Instant),
-    /// Length of the earlier of these periods in the current interval, in nanoseconds.
+    /// Total length of the earlier periods of this kind in the current interval, in nanoseconds.
     frozen_before: u64,
     evidence: Collector,
 }
@@ -132,8 +132,8 @@ impl Recorder {
         &self.timeline
     }
 
-    /// Ends the measured window early, at `at`, or just after the last scheduled operation if that is later. Operations
-    /// that are already counted in the window therefore stay in it.
+    /// Ends the measured window early, at `at`. If an operation is scheduled after `at`, the window ends directly after
+    /// the last scheduled operation. Operations that are already counted in the window therefore stay in it.
     pub fn end_window(&mut self, at: Instant) {
         self.timeline.end_window(at.max(self.scheduled_until));
         self.boundary = self.timeline.interval_end(self.current.start).max(self.gauged);
@@ -171,7 +171,7 @@ impl Recorder {
         self.frozen = (from, to);
     }
 
-    /// Returns the part of the last period in which the thread was kept from running that is between two instants, in
+    /// Returns how much of the last period in which the thread was kept from running lies between two instants, in
     /// nanoseconds.
     fn last_frozen(&self, from: Instant, to: Instant) -> u64 {
         to.min(self.frozen.1).nanos_since(from.max(self.frozen.0))

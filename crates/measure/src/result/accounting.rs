@@ -2,7 +2,7 @@
 //!
 //! Each identity compares two numbers that were counted independently. Examples are:
 //!
-//! * operations that the run loop started, and operations that the recorder saw end,
+//! * operations that the run loop started, and operations whose end the recorder counted,
 //! * bytes counted on arrival, and bytes counted by attempt,
 //! * the integral of the number of operations in flight, and the sum of their times in flight.
 //!
@@ -118,8 +118,8 @@ fn operation_identities(tally: &Tally) -> [(Identity, u64, u64); 3] {
     ]
 }
 
-/// Returns pairs of numbers that must be equal. The first number is a count or time of whole redirected operations. The
-/// second is the sum of the same quantity over their requests.
+/// Returns pairs of numbers that must be equal. The first number is a count or a time of whole redirected operations.
+/// The second number is the sum of the same quantity over the requests of these operations.
 fn redirect_identities(chains: &RedirectChains, hops: u64, whole: bool) -> impl Iterator<Item = (u64, u64)> {
     let nanos = chains.rows.iter().map(HopStats::nanos).fold(0, u128::saturating_add);
     let low = |nanos: u128| u64::try_from(nanos).unwrap_or(u64::MAX);

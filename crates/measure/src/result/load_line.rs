@@ -25,13 +25,14 @@ impl LoadUnit {
     }
 }
 
-/// The quantity of which a level had too little, so that it could not be decided.
+/// The quantity that was too small to decide a level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lack {
-    /// Operations. In the same time, a higher level has more of them, and a lower level fewer.
+    /// Operations. In the same time, a higher level makes more operations, and a lower level makes fewer.
     Operations,
-    /// Anything else, such as time until the growth of a backlog is certain. A lower level may be decided sooner.
+    /// Another quantity, such as the time until the growth of a backlog is certain. A lower level may be decided
+    /// sooner.
     #[default]
     Other,
 }
@@ -50,7 +51,7 @@ pub enum Outcome {
     },
     /// The level was too short to decide whether it passes.
     NotDecided {
-        /// The quantity of which the level had too little.
+        /// The quantity that was too small.
         #[serde(default)]
         lack: Lack,
         /// Description of the undecided objective or backlog.
@@ -103,7 +104,7 @@ pub enum Found {
         /// Lowest level.
         failed: u64,
     },
-    /// Levels that had passed were repeated and failed, even after the line was lowered several times.
+    /// Levels that had passed failed when they were repeated, even after the line was lowered several times.
     Unsteady {
         /// Lowest level that passed once and failed later.
         failed: u64,
@@ -115,11 +116,11 @@ pub enum Found {
         /// Level after which the target did not recover.
         failed: u64,
     },
-    /// After a failed level, the target no longer served anything.
+    /// After a failed level, the target did not serve any requests.
     Gone {
         /// Highest level that had passed before.
         passed: Option<u64>,
-        /// Level after which the target no longer served.
+        /// Level after which the target did not serve any requests.
         failed: u64,
     },
     /// The user interrupted the search.

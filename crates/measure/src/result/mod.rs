@@ -25,7 +25,7 @@ use std::time::Duration;
 pub enum ResultWord {
     /// The numbers are usable, and all objectives are met.
     Pass,
-    /// The run was cut off, and its numbers are sound up to that point.
+    /// The run was cut off, but its numbers are usable up to that point.
     Partial,
     /// The numbers must not be used.
     Unusable,
@@ -62,7 +62,7 @@ impl ResultWord {
 /// Exit status of the program after a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitStatus {
-    /// 0: the run passed, or it was cut off and its numbers are sound up to that point.
+    /// 0: the run passed, or it was cut off and its numbers are usable up to that point.
     Good,
     /// 1: the run failed.
     Failed,
@@ -108,7 +108,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// Returns whether the records are complete and therefore contain an end of every operation.
+    /// Returns whether the records are complete, so that they contain the end of every operation.
     fn is_in_good_order(&self) -> bool {
         let whole = matches!(self, Self::CutOff(CutOff::Interrupted { .. } | CutOff::StartsApart { .. }));
         whole || matches!(self, Self::Completed | Self::Aborted { .. })
@@ -252,8 +252,8 @@ fn with(objectives: &[ObjectiveResult], outcome: ObjectiveOutcome) -> impl Itera
     objectives.iter().copied().filter(move |judged| judged.outcome == outcome)
 }
 
-/// Returns a reason for each undecided objective that a longer run would decide. Returns no reason for a run that was
-/// cut off, because the cut-off is already a reason.
+/// Returns a reason for each undecided objective that a longer run would decide. If the run was cut off, this is
+/// already a reason, so no further reason is returned.
 fn not_enough_data(facts: &RunFacts, objectives: &[ObjectiveResult]) -> Vec<Reason> {
     let cut_short = match facts.ending {
         // Each of the merged runs has reached its own regular end.
@@ -278,7 +278,7 @@ fn wants_success(objectives: &[Objective]) -> bool {
 ///
 /// * operations that the client did not start in time,
 /// * operations that the client could not send for lack of descriptors or ports,
-/// * operations that were in flight, until a timeout or the end, while the client hardly ran.
+/// * operations that were in flight, until a timeout or the end, while the client got little CPU time.
 fn client_lost(facts: &RunFacts) -> u64 {
     let summary = facts.summary;
     let refused = summary.stats.measured.classes.get(AttemptClass::ClientResource);

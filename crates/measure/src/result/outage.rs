@@ -49,15 +49,15 @@ impl Edge {
     }
 }
 
-/// The end of the run, after the last sign of service. A sign of service is a success, or body bytes that moved.
+/// The end of the run, after the last sign of service. A sign of service is a success, or the transfer of body bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Silence {
     /// Time from the last sign of service to the end of the run.
     pub time: Duration,
     /// Number of operations that hang because the target no longer serves. These operations were in flight at the end,
     /// had not received a byte of a response, and had waited far longer than any successful operation took. Operations
-    /// that started before the last sign of service do not count. The target still served after their start, so they
-    /// hang for another reason.
+    /// that started before the last sign of service do not count. The target still served other operations after their
+    /// start, so they hang for another reason.
     pub hanging: u64,
     /// Number of operations in flight at the end of the measured window.
     pub in_flight: u64,
@@ -76,16 +76,16 @@ impl Second {
     }
 }
 
-/// Minimum number of failures in an outage, and minimum number of operations that would have succeeded in the same time
-/// at the usual rate. A few failures in a row at one operation per second are therefore not an outage.
+/// Minimum number of failures in an outage. At the usual rate, at least this number of operations must also have
+/// succeeded in the same time. A few failures in a row at one operation per second are therefore not an outage.
 const OPERATIONS_MIN: u64 = 5;
 
 /// Minimum number of failures per slot in an outage. This minimum applies to runs with so few slots that
 /// [`OPERATIONS_MIN`] failures would be too many.
 const ROUNDS_MIN: u64 = 2;
 
-/// Reciprocal of the minimum share of operations in flight that hang at the end of a run. With a smaller share, the
-/// target counts as still serving.
+/// Reciprocal of the minimum share of operations in flight that hang at the end of a run. If the share is smaller, the
+/// target still serves.
 const HANGING_PART: u64 = 2;
 
 /// Minimum length of an outage at the end of a run. In the middle of a run, an outage takes at least one second.
@@ -97,7 +97,7 @@ impl Silence {
         let all = slots.unwrap_or(OPERATIONS_MIN).min(OPERATIONS_MIN);
         let hangs = self.hanging >= all && self.hanging.saturating_mul(HANGING_PART) >= self.in_flight;
         // If failed operations took longer than half of the time without service, they may have started while the
-        // target still served.
+        // target still served requests.
         let fails = self.failed >= failures_needed(slots) && self.failing >= FAILING_MIN.max(self.longest * 2);
         let (hanging, failing) = (hangs.then_some(self.time), fails.then_some(self.failing));
         hanging.max(failing)
@@ -131,9 +131,9 @@ impl Failing {
             Some((*end - part.tenths, *end, part))
         });
         let failing: Vec<(u64, u64, &Part)> = ends.filter(|(_, _, part)| part.failed > 0).collect();
-        // While operations wait for their timeouts, there may be seconds in which no operation ends. The period starts
-        // with the first operation that failed. The period ends with the last failure, because later silence shows
-        // nothing.
+        // While operations wait for their timeouts, there may be seconds in which no operation ends. The period
+        // therefore starts with the first operation that failed. It ends with the last failure, because silence after
+        // that proves nothing.
         let first =
             failing.iter().map(|(start, _, part)| start.saturating_sub(part.longest.saturating_mul(TENTHS))).min()?;
         let (_, last, _) = failing.last()?;
@@ -180,9 +180,10 @@ fn periods(seconds: &[Second]) -> Vec<Period> {
     periods
 }
 
-/// Returns the total length of the parts of seconds in the pauses of at least a second between two successes, in which no
-/// operation failed. Whole seconds are counted where more is known about them. If `with_long` is false, there are no such
-/// seconds, and only pauses without a whole second count.
+/// Returns the total length of pauses, which are periods of at least a second between two successes in which no
+/// operation failed. Only the parts of seconds at both ends of a pause are added. Whole seconds are counted where more
+/// is known about them. If `with_long` is false, there are no such seconds, and only pauses without a whole second
+/// count.
 pub fn pauses(of: impl IntoIterator<Item = Second>, with_long: bool) -> Duration {
     let seconds: Vec<Second> = of.into_iter().collect();
     let is_pause =
@@ -197,7 +198,7 @@ pub fn pauses(of: impl IntoIterator<Item = Second>, with_long: bool) -> Duration
 ///
 /// `ok` is the number of operations that succeeded in the whole measured window, including its last fraction of a
 /// second. `slots` is the number of slots of a closed run. `usual` is the time that a successful operation takes. A
-/// period without successes means something only if it is longer than `usual`. `silence` describes the end of the run.
+/// period without successes is significant only if it is longer than `usual`. `silence` describes the end of the run.
 pub fn length(
     of: impl IntoIterator<Item = Second>,
     ok: u64,

@@ -37,14 +37,14 @@ pub struct OpSample {
     pub sent: Option<Instant>,
     /// Instant at which the kernel accepted the last byte of the request; `None` unless the operation is an upload.
     pub sent_all: Option<Instant>,
-    /// Time for which the request body waited for `100 Continue`, in nanoseconds; `None` without `Expect:
+    /// Time during which the request body waited for `100 Continue`, in nanoseconds; `None` without `Expect:
     /// 100-continue`.
     pub expect_continue_nanos: Option<u64>,
     /// Instant at which the client read the first byte of the final response.
     pub first_byte: Option<Instant>,
     /// Instant at which the operation ended.
     pub end: Instant,
-    /// Time for which the operation waited for a free slot, because `in_flight_max` was reached (open model), in
+    /// Time during which the operation waited for a free slot, because `in_flight_max` was reached (open model), in
     /// nanoseconds.
     pub slot_wait_nanos: u64,
     /// Time spent on opening connections for the operation, in nanoseconds; `None` if the operation used only
@@ -56,7 +56,7 @@ pub struct OpSample {
     pub outcome: OpOutcome,
     /// Body bytes of the final response, or of the request for an upload.
     pub body_bytes: u64,
-    /// Body bytes that the last attempt moved inside the measured window.
+    /// Body bytes that the last attempt transferred inside the measured window.
     pub window: BodyBytes,
     /// Host to which the operation was addressed.
     pub host: LabelId,
@@ -70,20 +70,20 @@ pub struct OpSample {
     /// Time from the start of the operation until the kernel accepted its request, in nanoseconds. This time is 0 if
     /// the client also waited for something else before the request was accepted.
     pub client_send_nanos: u64,
-    /// Time for which the end of the response waited in the socket until the client read it; `None` if this wait was
+    /// Time during which the end of the response waited in the socket until the client read it; `None` if this wait was
     /// not sampled.
     pub unread: Option<ReadSample>,
 }
 
 enumerated! {
-    /// Access of an object by a run, counted over all threads and including the warm-up.
+    /// Access of an object by a run. All threads and the warm-up count.
     pub enum Access {
         First => "first", "The run had not accessed the object before.";
         Repeated => "repeated", "The run had accessed the object before, even if that access has not ended.";
     }
 }
 
-/// Body bytes that were moved over the network, by direction.
+/// Body bytes that were transferred over the network, by direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BodyBytes {
     /// Response body bytes.

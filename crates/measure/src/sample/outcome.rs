@@ -1,8 +1,8 @@
 //! Outcomes of attempts and operations.
 //!
 //! Every attempt ends with exactly one [`AttemptClass`] and exactly one [`Cause`], and every operation with an
-//! [`OpOutcome`]. All of them are enums, so that no decision depends on comparing text, and so that a report can list
-//! everything that can go wrong. A [`Flag`] is a peculiarity that does not change the class.
+//! [`OpOutcome`]. They are enums, so that no decision compares text, and so that a report can list everything that can
+//! go wrong. A [`Flag`] is a peculiarity that does not change the class.
 
 use crate::enumerated;
 use crate::values::Enumerated;
@@ -262,8 +262,8 @@ pub enum OpOutcome {
     Ok,
     /// The last attempt of the operation failed.
     Failed(AttemptOutcome),
-    /// The operation was healthy, but still in flight at the end of the drain. The response time of the operation is
-    /// unknown, but at least the time for which the operation had waited.
+    /// The operation had not failed, but was still in flight at the end of the drain. Its response time is unknown, but
+    /// is at least the time that the operation had waited.
     Unfinished,
     /// The client cut off the operation, because the requested number of bytes had arrived. Such an operation shows
     /// nothing about the target.

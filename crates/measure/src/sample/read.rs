@@ -1,4 +1,4 @@
-//! Time for which the end of a response waited in the socket until the client read it.
+//! Time during which the end of a response waited in the socket until the client read it.
 
 /// Wait of one response, measured when the client read the end of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

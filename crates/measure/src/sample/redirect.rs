@@ -12,7 +12,7 @@ pub struct HopSample {
     pub sent: Option<Instant>,
     /// Instant at which the response was complete, or the request failed.
     pub end: Instant,
-    /// Number of attempts, which is 1, or 2 with a resend.
+    /// Number of attempts: 1, or 2 with a resend.
     pub attempts: u64,
     /// `true` if the response was a redirect that the client followed.
     pub redirected: bool,

@@ -7,7 +7,7 @@ use crate::values::sum;
 /// Maximum number of points of a series. When this number is reached, neighboring points are merged in pairs.
 pub const POINTS_MAX: usize = 4096;
 /// Maximum time that a value covers, as a multiple of the poll interval. A value covers the time since the previous
-/// poll, up to this maximum. Any earlier time is a gap.
+/// poll. If this time is longer than the maximum, the beginning of it is a gap.
 const GAP_INTERVALS: f64 = 2.5;
 
 /// Value of a column in a point.
@@ -119,7 +119,7 @@ impl Series {
         }
     }
 
-    /// Adds a poll. `offset` is the time in seconds from the start of the run to the zero of the poll's clock.
+    /// Adds a poll. `offset` is the time in seconds from the start of the run until the poll's clock is zero.
     pub fn add(&mut self, poll: &Poll, offset: f64) {
         self.polls = self.polls.saturating_add(1);
         self.missed = sum([self.missed, poll.missed]);
@@ -206,7 +206,7 @@ impl SeriesPoint {
     }
 }
 
-/// Merges two values, weighted by the length of time for which each is valid.
+/// Merges two values. Each is weighted by the time that it covers.
 fn merged(first: Option<PointValue>, second: Option<PointValue>, mine: f64, theirs: f64) -> Option<PointValue> {
     let (Some(a), Some(b)) = (first, second) else { return first.or(second) };
     let share = if mine + theirs > 0.0 { theirs / (mine + theirs) } else { 0.5 };

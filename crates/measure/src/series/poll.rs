@@ -72,7 +72,7 @@ pub struct SourcePoll {
     pub failure: Option<PollFailure>,
 }
 
-/// One poll of all sources. Instants are on the clock of the collection, whose zero is the start of the run.
+/// One poll of all sources. Instants are on the clock of the collection, which is zero at the start of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Poll {
     /// Time before the poll.

@@ -12,13 +12,13 @@ use super::{CONFIDENCE, Estimate, student};
 
 /// Minimum number of batches for an interval.
 pub const BATCHES_MIN: usize = 20;
-/// Correlation of neighboring batches above which their size is doubled.
+/// Maximum correlation of neighboring batches. If it is higher, the size of the batches is doubled.
 const CORRELATION_MAX: f64 = 0.2;
 /// Maximum correlation that is accepted for the largest possible batches.
 const CORRELATION_LAST: f64 = 0.5;
 
-/// Returns Σx / Σy over windows (x, y), with its interval. `None` below [`BATCHES_MIN`] batches, or if Σy is not
-/// positive.
+/// Returns Σx / Σy over windows (x, y), with its interval. `None` if there are fewer than [`BATCHES_MIN`] batches, or
+/// if Σy is not positive.
 #[must_use]
 pub fn ratio(windows: &[(f64, f64)]) -> Option<Estimate> {
     let (above, below) = windows.iter().fold((0.0, 0.0), |(x, y), window| (x + window.0, y + window.1));
@@ -35,8 +35,8 @@ pub fn ratio(windows: &[(f64, f64)]) -> Option<Estimate> {
     half.is_finite().then_some(Estimate { value, low: value - half, high: value + half })
 }
 
-/// Returns the sums of batches of consecutive residuals. Batches are just large enough for their correlation to be
-/// small. Residuals that do not fill a batch are left out.
+/// Returns the sums of batches of consecutive residuals. The batches are as small as possible, but large enough for a
+/// low correlation between them. Residuals that do not fill a batch are left out.
 fn batches(residuals: &[f64]) -> Option<Vec<f64>> {
     let mut last = None;
     let mut size = 1;

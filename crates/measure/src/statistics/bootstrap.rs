@@ -22,11 +22,11 @@ const RESAMPLES: usize = 2000;
 /// [`BLOCKS_MIN`] blocks, or contain fewer values than the percentile needs. With the same seed, the interval is always
 /// the same.
 ///
-/// The length of the blocks is computed from the data. The numbers of values per window that exceed the quantile form a
-/// series. The dependence within this series determines the length. The ends of the interval are percentiles of the
-/// resampled quantiles. The interval is widened for two reasons: the number of blocks is small (Student's t and √(m /
-/// (m − 1)), as in T. Hesterberg, "What teachers should know about the bootstrap", The American Statistician 69 (2015),
-/// 371–386), and values depend on each other across the ends of blocks.
+/// The length of the blocks is computed from the data. For each window, the number of values that exceed the quantile
+/// is counted. The dependence within this series of numbers determines the length. The ends of the interval are
+/// percentiles of the resampled quantiles. The interval is widened for two reasons: the number of blocks is small
+/// (Student's t and √(m / (m − 1)), as in T. Hesterberg, "What teachers should know about the bootstrap", The American
+/// Statistician 69 (2015), 371–386), and values depend on each other across the ends of blocks.
 #[must_use]
 pub fn percentile(windows: &[&Recorded], q: f64, seed: u64) -> Option<Estimate> {
     interval(windows, q, seed, RESAMPLES)

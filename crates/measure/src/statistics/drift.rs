@@ -4,12 +4,12 @@
 //! still wait in this client. If the target sustains the rate, the backlog fluctuates around a constant level. If not,
 //! the backlog grows by the difference between the offered and the sustained rate.
 //!
-//! The test leaves out the beginning, because every backlog grows until the first operations have had time to end. For
-//! the rest of the run, the test compares the growth with the random fluctuation. The fluctuation is estimated from the
-//! increments of consecutive batches. The variance of their sum is the variance of an increment times the number of
-//! increments (batch means, A. M. Law, "Simulation Modeling and Analysis", 5th ed. 2015, §9.5.3). If a queue grows and
-//! shrinks again, its increments cancel each other. The estimate is then too large, so the test tends towards
-//! "undecided".
+//! The test leaves out the beginning of the run, because every backlog grows until the first operations have had time
+//! to end. For the rest of the run, the test compares the growth with the random fluctuation. The fluctuation is
+//! estimated from the increments of consecutive batches. The variance of their sum is the variance of an increment
+//! times the number of increments (batch means, A. M. Law, "Simulation Modeling and Analysis", 5th ed. 2015, §9.5.3).
+//! If a queue grows and shrinks again, its increments cancel each other. The estimate is then too large, so the test
+//! more often remains undecided.
 
 use super::series::variance;
 use super::student;
@@ -26,22 +26,23 @@ Undecided => "undecided", "its growth cannot be distinguished from its fluctuati
 
 /// Maximum growth of a steady backlog, as a share of the offered operations.
 const STEADY_MAX: f64 = 0.015;
-/// Minimum growth of a growing backlog, as a share of the offered operations. Smaller growth does not count, even if it
-/// is certain.
+/// Minimum growth, as a share of the offered operations, at which a backlog counts as growing. Smaller growth does not
+/// count, even if it is certain.
 const GROWING_MIN: f64 = 0.005;
-/// Minimum ratio of the growth in the second half to the growth in the first half, at which the backlog counts as
-/// growing without limit. If a backlog approaches a constant level, its growth slows down.
+/// A backlog grows without limit if its growth in the second half is at least this share of its growth in the first
+/// half. If a backlog approaches a constant level, its growth slows down.
 const STILL_GROWING: f64 = 0.6;
-/// One-sided confidence level of a single look.
+/// One-sided confidence level of a single look at the data.
 const CONFIDENCE: f64 = 0.975;
-/// Tolerance for the growth, as a number of operations. The measured growth varies by about this number, depending on
-/// the exact times of the looks.
+/// Tolerance for the growth, as a number of operations. The measured growth varies by about this number, because it
+/// depends on the exact times of the looks.
 const ROUNDING: f64 = 2.0;
 /// Minimum and maximum number of batches for an estimate of the fluctuation.
 const BATCHES: (usize, usize) = (4, 8);
 /// Number of slices before the first look.
 const SLICES_MIN: u64 = 8;
-/// Ratio between the numbers of slices at consecutive looks. Growing distances keep the number of looks small.
+/// Ratio between the numbers of slices at two consecutive looks. The time between looks grows, so their number stays
+/// small.
 const NEXT_LOOK: f64 = 1.2;
 /// Length of the beginning that is left out, as a multiple of the mean time of an operation in the system.
 const FILL: f64 = 3.0;
@@ -52,8 +53,8 @@ const POINTS_MAX: usize = 1024;
 #[derive(Clone, Debug)]
 pub struct Backlog {
     /// For each point in time, the number of operations offered so far, and the backlog. The backlog does not include
-    /// the most recent operation, because an operation that is due exactly between two slices falls into one of them by
-    /// chance.
+    /// the most recent operation. An operation that is due exactly between two slices would otherwise fall into one of
+    /// them by chance.
     points: Vec<(f64, f64)>,
     /// Number of slices between two points.
     stride: u64,
@@ -124,8 +125,8 @@ impl Backlog {
     }
 
     fn look(&self) -> Option<Drift> {
-        // Every backlog grows at first. The look therefore waits until operations have been ending for as long as the
-        // first operation took.
+        // Every backlog grows at first. Look only after operations have been ending for at least as long as the first
+        // operation took.
         if self.first.is_none_or(|first| self.slices < 2 * first) {
             return None;
         }
@@ -152,8 +153,8 @@ impl Backlog {
         }
     }
 
-    /// Returns the index of the first point that is used. The time before this point is a multiple of the mean time in
-    /// the system, which is computed by Little's law.
+    /// Returns the index of the first point that is used. The time before this point is [`FILL`] times the mean time of
+    /// an operation in the system, which is computed by Little's law.
     fn filled(&self, last: usize) -> usize {
         let waited: f64 = self.points.iter().map(|point| point.1).sum();
         let mean = if self.ended > 0.0 { waited / self.ended } else { f64::INFINITY };

@@ -81,8 +81,8 @@ fn approximate(ranks: &[usize], chosen: usize, sum: usize) -> f64 {
 pub struct Shift {
     /// The estimate.
     pub value: f64,
-    /// Interval that contains the true value with probability [`super::CONFIDENCE`]. `None` below 4 runs per side, or
-    /// below 6 pairs.
+    /// Interval that contains the true value with probability [`super::CONFIDENCE`]. `None` if there are fewer than 4
+    /// runs per side, or fewer than 6 pairs.
     pub interval: Option<(f64, f64)>,
 }
 

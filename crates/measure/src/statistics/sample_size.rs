@@ -1,6 +1,6 @@
 //! Minimum numbers of samples, runs and pairs for statistical statements.
 
-/// Maximum probability that a percentile is reported although no sample lies beyond it.
+/// Maximum probability that a percentile is reported although there is no sample beyond it.
 const MISS: f64 = 0.05;
 
 /// Returns the number of samples that a percentile needs. With this number, at least one sample lies beyond quantile

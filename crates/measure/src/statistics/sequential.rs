@@ -6,11 +6,12 @@
 //! The boundary is the normal mixture of H. Robbins, "Statistical methods related to the law of the iterated
 //! logarithm", Annals of Mathematical Statistics 41 (1970), 1397–1409: |S| ≥ √((V + ρ) ln((V + ρ) / (ρ α²))). This form
 //! is from S. R. Howard, A. Ramdas, J. McAuliffe and J. Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence
-//! sequences", Annals of Statistics 49 (2021), 1055–1080, eq. (14). Looking often does not increase the error.
+//! sequences", Annals of Statistics 49 (2021), 1055–1080, eq. (14). Frequent evaluation of the test does not increase
+//! the error.
 //!
-//! Slowness comes in spells, for example if a compaction or a garbage collection delays all operations for a while. The
-//! variance V is therefore estimated from batches of 1, 2, 4 … windows, with at least `BATCHES_MIN` batches. The
-//! largest of these estimates is used. V is never less than the variance of independent operations.
+//! Slow operations come in spells, for example if a compaction or a garbage collection delays all operations for some
+//! time. The variance V is therefore estimated from batches of 1, 2, 4 … windows, with at least `BATCHES_MIN` batches.
+//! The largest of these estimates is used. V is never less than the variance of independent operations.
 //!
 //! Batches cannot show a spell that has not happened yet. Until the first spell, no estimate of the variance can
 //! protect the test. The constant `SPELL` protects it instead. The test decides "within" only after a time in which a
@@ -22,10 +23,11 @@ use std::time::Duration;
 
 /// Length of the slices that are added to the test.
 pub const SLICE: Duration = Duration::from_millis(100);
-/// Maximum length of a spell of slowness for which the error probability is guaranteed.
+/// Maximum length of a spell of slow operations. The error probability is guaranteed for spells up to this length.
 pub const SPELL: Duration = Duration::from_secs(2);
-/// Mean number of spells that a target at its bound would have had before the test can decide "within". If the true
-/// share is twice the tolerated share, the probability that no spell has happened by then is exp(−4), or 1.8 %.
+/// The test can decide "within" only after a time in which a target at its bound has this number of spells on average.
+/// If the true share is twice the tolerated share, the probability that no spell has happened by then is exp(−4), or
+/// 1.8 %.
 const SPELLS_WITHIN: f64 = 2.0;
 /// Number of spells that slow operations must fill before the test can decide "beyond".
 const SPELLS_BEYOND: f64 = 3.0;
@@ -113,8 +115,8 @@ impl Sequential {
     #[must_use]
     pub fn decision(&self) -> Option<Decision> {
         let (beyond, all) = sum(&self.windows);
-        // If no operation may exceed the bound, the first operation that exceeds it decides the test. Until then, the
-        // test is undecided.
+        // If no operation may exceed the bound, the first operation that exceeds it decides the test. Until there is
+        // one, the test is undecided.
         if self.tolerated <= 0.0 {
             return (beyond > 0.0).then_some(Decision::Beyond);
         }
@@ -155,7 +157,7 @@ impl Sequential {
     }
 
     /// Returns an upper estimate of the share over the whole level. If the share rose from the first half of the
-    /// windows to the second half, it is assumed to keep rising. If the share fell, it is assumed to stay constant.
+    /// windows to the second half, it is assumed to rise further. If the share fell, it is assumed to stay constant.
     fn to_the_end(&self, level: u64, share: f64, all: f64) -> f64 {
         let (early, late) = self.windows.split_at(self.windows.len() / 2);
         let share_of = |windows| {
@@ -226,7 +228,7 @@ mod tests {
         }
     }
 
-    /// Checks the number of slices after which clear cases are decided. "Beyond" needs 6 s in which all operations are
+    /// Checks how many slices the test needs to decide clear cases. "Beyond" needs 6 s in which all operations are
     /// slow. "Within" needs a time in which a target at its bound would have had 4 s of slow operations.
     #[test]
     fn clear_cases_are_decided_once_a_spell_cannot_explain_them() {

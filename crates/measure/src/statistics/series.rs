@@ -1,4 +1,4 @@
-//! Dependence within series of values, and the block length that it requires.
+//! Dependence within a series of values, and the block length that this dependence requires.
 
 /// Returns the middle value, or the mean of the two middle values; `None` without values.
 #[must_use]
@@ -41,7 +41,8 @@ pub(super) fn autocorrelation(values: &[f64], lag: usize) -> f64 {
 pub(super) struct Dependence {
     /// Length of the blocks; at least 1.
     pub block: usize,
-    /// Ratio of the true standard error of the mean to the standard error that blocks of this length show; at least 1.
+    /// Ratio of the true standard error of the mean to the standard error that is computed from blocks of this length;
+    /// at least 1.
     pub beyond_blocks: f64,
 }
 
@@ -59,8 +60,8 @@ impl Dependence {
     ///
     /// Blocks of length b miss a part of the long-run variance Σ R(k), where R is the autocovariance. The missing part
     /// is Σ min(|k| / b, 1) R(k). The missing part is estimated with the same flat-top window as b, and returned as a
-    /// factor. Because the estimate of b is rough, this correction allows b to be reduced to `block_max` if b is at
-    /// most twice `block_max`.
+    /// factor. The estimate of b is rough. With this correction, b is therefore reduced to `block_max` if it is at most
+    /// twice `block_max`.
     ///
     /// Returns `None` if longer blocks are needed, if there are fewer than [`VALUES_MIN`] values, or if `block_max` is
     /// 0.
@@ -97,8 +98,8 @@ impl Dependence {
 }
 
 /// Returns the largest lag to use. This lag is twice the smallest lag that is followed by k consecutive lags without
-/// significant correlation, where k is √(log₁₀ n), but at least 5. `None` if there is no such lag up to √n, because the
-/// series has not settled.
+/// significant correlation, where k is √(log₁₀ n), but at least 5. `None` if there is no such lag up to √n. The series
+/// has then not settled.
 fn reach(values: &[f64]) -> Option<usize> {
     let length = values.len() as f64;
     let in_a_row = (length.log10().sqrt().ceil() as usize).max(5);

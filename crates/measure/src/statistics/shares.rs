@@ -19,8 +19,8 @@ pub struct Share {
     pub of: f64,
 }
 
-/// Minimum difference that is tested if each side has one unit, so that no unit can vary. A smaller difference may be
-/// due to an event shorter than the run.
+/// Minimum difference that is tested if each side has only one unit. The variation of units is then unknown. A smaller
+/// difference may be due to an event shorter than the run.
 const GAP_MIN: f64 = 0.5;
 
 /// Dependence between neighboring units.
@@ -125,8 +125,9 @@ fn residuals(units: &[Share]) -> Vec<f64> {
     if spread > 0.0 { units.iter().map(residual).collect() } else { vec![0.0; units.len()] }
 }
 
-/// Returns the two-sided probability of complete separation by chance: all `successes` operations of one side succeed,
-/// and all `failures` operations of the other side fail. This probability is 2 / C(successes + failures, successes).
+/// Returns the two-sided probability that chance alone separates the sides completely: all operations of one side
+/// (`successes`) succeed, and all operations of the other side (`failures`) fail. This probability is 2 / C(successes +
+/// failures, successes).
 fn separate(successes: f64, failures: f64) -> f64 {
     let (fewer, more) = (successes.min(failures), successes.max(failures));
     let (mut p, mut chosen) = (2.0, 1.0);

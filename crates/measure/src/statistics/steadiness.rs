@@ -1,10 +1,10 @@
-//! Steadiness of a run, judged by the end of its initial transient and by any drift after that.
+//! Steadiness of a run. A run is steady if its initial transient ends and there is no drift after that.
 
 use super::median;
 use super::normal;
 use super::series::mean;
 
-/// Minimum length of a measured window for which steadiness is judged, in seconds.
+/// Minimum length of a measured window, in seconds, that is needed to judge steadiness.
 pub const SECONDS_MIN: f64 = 60.0;
 /// Number of points per batch of MSER-5.
 const BATCH: usize = 5;
@@ -14,7 +14,7 @@ const BATCHES_MAX: usize = 300;
 const BATCHES_MIN: usize = 12;
 /// Maximum probability that the trend test reports a drift in a steady run.
 const ALPHA_TREND: f64 = 0.01;
-/// Maximum drift that is ignored, over the whole series and relative to the median.
+/// Maximum drift over the whole series that is ignored, relative to the median.
 const DRIFT_MAX: f64 = 0.05;
 
 /// Behavior of a series over time.

@@ -1,4 +1,4 @@
-//! Time for which the client was at its limits during the measured window.
+//! Time during which the client was at its limits during the measured window.
 //!
 //! The client measures its own load in every interval ([`crate::ClientLoad`]). The rules in docs/measurement.md
 //! determine which limits the client reached in an interval, and [`ClientLimits`] adds up the time. [`crate::limits`]
@@ -9,29 +9,29 @@ use crate::interval::Interval;
 use crate::stats::Tally;
 use serde::{Deserialize, Serialize};
 
-/// Busy share of a thread above which the thread has no time left.
+/// Maximum busy share of a thread. Above this share, the thread has no time left.
 const BUSY_MAX: f64 = 0.95;
 /// Maximum share of time that a thread uses without operations, to wake up, read the clock, and hand over results. Only
 /// CPU time beyond this share counts as cost of operations.
 const IDLE_COST_MAX: f64 = 0.05;
-/// Share of polls that find waiting responses. Above this share, responses count as waiting unread.
+/// Maximum share of polls that find waiting responses. Above this share, responses wait unread.
 const UNREAD_MAX: f64 = 0.5;
-/// Share of a network card's speed above which the card counts as full.
+/// Maximum used share of a network card's speed. Above this share, the card is full.
 const NIC_MAX: f64 = 0.9;
-/// Maximum share of time for which a thread may wait for a core.
+/// Maximum share of time during which a thread may wait for a core.
 const RUN_DELAY_MAX: f64 = 0.05;
-/// Maximum share of time for which the hypervisor may run other virtual machines on the client's cores.
+/// Maximum share of time during which the hypervisor may run other virtual machines on the client's cores.
 const STEAL_MAX: f64 = 0.02;
-/// Maximum p99 of lateness, in nanoseconds. The maximum is [`LATENESS_MAX_SHARE`] of the median response time if this
-/// is larger.
+/// Maximum p99 of lateness, in nanoseconds. If [`LATENESS_MAX_SHARE`] of the median response time is larger, this is
+/// the maximum instead.
 const LATENESS_MAX_NANOS: u64 = 1_000_000;
 /// Maximum p99 of lateness, as a share of the median response time.
 const LATENESS_MAX_SHARE: f64 = 0.05;
 /// Minimum length of an interval that is examined, in seconds. In shorter intervals, shares depend on chance.
 const SECONDS_MIN: f64 = 0.2;
-/// Share of descriptors or local ports in use above which there are too few.
+/// Maximum share of descriptors or local ports in use. Above this share, there are too few left.
 const RESOURCES_MAX: f64 = 0.95;
-/// Share of all cores' time above which the host has no free core.
+/// Minimum used share of the time of all cores at which the host has no free core.
 const HOST_FULL_MIN: f64 = 0.95;
 /// Maximum share of an interval for which a thread may be stopped completely.
 const FROZEN_MAX: f64 = 0.1;
@@ -40,8 +40,8 @@ const FROZEN_MAX: f64 = 0.1;
 /// fast target. To decide this, the CPU time per started operation is multiplied by the number of scheduled operations.
 /// The load is too high if the product exceeds the thread's time.
 ///
-/// `busy` is the CPU time of the thread. If other processes used its core for a while, the thread started fewer
-/// operations in less CPU time, so the cost per operation is the same. The cost is unknown if no operation was started.
+/// `busy` is the CPU time of the thread. While other processes used its core, the thread had less CPU time and started
+/// fewer operations, so the cost per operation is the same. The cost is unknown if no operation was started.
 pub(crate) fn offered_too_much(busy: f64, tally: &Tally) -> bool {
     let cost = (busy - IDLE_COST_MAX).max(0.0);
     cost * tally.scheduled as f64 > tally.started as f64 && tally.started > 0
@@ -63,15 +63,15 @@ pub struct ClientLimits {
     pub host: f64,
     /// Seconds in which too few descriptors or local ports were left.
     pub resources: f64,
-    /// Time for which a thread did not run at all, because its process was stopped or its machine paused.
+    /// Time during which a thread did not run at all, because its process was stopped or its machine paused.
     pub frozen: f64,
     /// Time lost because other processes or virtual machines used the client's cores, or because the whole process was
     /// stopped. Time that delayed no operation does not count.
     pub taken: f64,
-    /// Time for which a thread waited for a core while other processes or virtual machines used the core. This time
+    /// Time during which a thread waited for a core while other processes or virtual machines used the core. This time
     /// counts even if it did not delay operations.
     pub host_delay: f64,
-    /// Time for which the CPU quota of the client's control group kept the client from running.
+    /// Time during which the CPU quota of the client's control group kept the client from running.
     pub throttled: f64,
     /// Seconds in which all cores of this host were in use.
     #[serde(default)]
@@ -105,8 +105,8 @@ impl ClientLimits {
         let (frozen, waited) = (load.frozen - load.throttled, load.run_delay - load.throttled);
         let shared = waited > RUN_DELAY_MAX || load.steal > STEAL_MAX || frozen > FROZEN_MAX;
         // If a thread has time left but gets its core late, only the operations that are ready at that moment are
-        // delayed. These are all operations if a full round of responses is waiting, and one operation if responses
-        // arrive one by one.
+        // delayed. These are all operations if a full round of responses is waiting, but only one operation if
+        // responses arrive one by one.
         let delayed = match *model {
             _ if full => 1.0,
             Model::Closed { concurrency } => load.unread.max(1.0 / concurrency.max(1) as f64),
@@ -217,7 +217,7 @@ impl ClientLimits {
         if self.seconds > 0.0 { seconds / self.seconds } else { 0.0 }
     }
 
-    /// Returns the time for which this client was stopped, but not by its CPU quota, in seconds.
+    /// Returns the time during which this client was stopped, but not by its CPU quota, in seconds.
     #[must_use]
     pub fn stopped(&self) -> f64 {
         (self.frozen - self.throttled).max(0.0)

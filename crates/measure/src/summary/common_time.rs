@@ -1,22 +1,22 @@
-//! The common time, in which several runs of one load were all measured. Runs on several machines count as one run in
-//! the common time.
+//! The common time is the time in which several runs of one load were all measured. In this time, the runs count as one
+//! run.
 //!
-//! Each run has its own clock, whose zero is an instant of wall time. Only the common time counts. A whole second of a
-//! run belongs to it if the second lies inside the measured window of every other run. The second may extend beyond
-//! these windows by at most a tenth of a second. This tolerance is needed because the clocks of machines and the starts
-//! of runs never agree exactly.
+//! Each run has its own clock, which is zero at some instant of wall time. Only the common time counts. A whole second
+//! of a run belongs to it if the second lies inside the measured window of every other run. The second may extend
+//! beyond these windows by at most a tenth of a second. This tolerance is needed because the clocks of machines and the
+//! starts of runs never agree exactly.
 //!
 //! Seconds of different runs start at different instants. Each second of a run is assigned to the second of the common
-//! time that it overlaps most. The results of two machines are therefore shifted against each other by at most half a
-//! second plus the difference of their clocks. A second of the common time counts only if every run has a second that
-//! is assigned to it.
+//! time that it overlaps most. Between the results of two machines, there is therefore a shift of at most half a second
+//! plus the difference of their clocks. A second of the common time counts only if every run has a second that is
+//! assigned to it.
 //!
 //! If the measured window of a run ends with the common time, the drain of this run counts too. Percentiles that
 //! include failures need the dropped and unfinished operations. If a run continued after the common time, its drain
 //! does not count.
 //!
-//! The parts of one run that several agents make are different. Their clocks have the same zero, so nothing is shifted
-//! and nothing is left out. Such parts are merged like the threads of a run ([`CommonTime::of_parts`]).
+//! If several agents make the parts of one run, the clocks of these parts are zero at the same instant. Nothing is then
+//! shifted, and nothing is left out. Such parts are merged like the threads of a run ([`CommonTime::of_parts`]).
 
 use crate::evidence::Edges;
 use crate::interval::Interval;
@@ -27,7 +27,7 @@ use crate::time::{INTERVAL, Stage};
 /// Length of the intervals that count, in nanoseconds.
 const SECOND: u64 = INTERVAL.as_nanos() as u64;
 
-/// Maximum time by which a second may extend beyond the common time, in nanoseconds.
+/// Maximum time, in nanoseconds, that a second may extend beyond the common time.
 const SLACK: u64 = SECOND / 10;
 
 /// Position of an interval on a clock.
@@ -52,7 +52,7 @@ impl Span {
 /// Positions of the intervals of a run on its clock.
 #[derive(Clone, Debug)]
 pub struct RunTimes {
-    /// Wall time of the clock's zero, in milliseconds since 1970.
+    /// Wall time at which the clock is zero, in milliseconds since 1970.
     pub started_unix_ms: u64,
     /// Intervals, oldest first.
     pub spans: Vec<Span>,
@@ -79,7 +79,7 @@ impl RunTimes {
 /// Position of a run relative to the common time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Member {
-    /// Wall time of the zero of the run's clock.
+    /// Wall time at which the run's clock is zero.
     zero: u64,
     /// End of the run's measured window if the drain of the run counts; else `None`.
     drains_from: Option<u64>,
@@ -130,8 +130,8 @@ impl CommonTime {
         Some(common)
     }
 
-    /// Returns the common time of parts of one run, whose clocks have the same zero; `None` if their zeros differ. All
-    /// intervals count, also those from before and after the time in which all parts were measured.
+    /// Returns the common time of the parts of one run. `None` unless the clocks of all parts are zero at the same
+    /// instant. All intervals count, also those before and after the time in which all parts were measured.
     #[must_use]
     pub fn of_parts(parts: &[RunTimes]) -> Option<Self> {
         let started = parts.first()?.started_unix_ms;
@@ -166,8 +166,8 @@ impl CommonTime {
         self.seconds.len() as u64
     }
 
-    /// Moves the span of an interval to a clock whose zero is the start of the common time. `run` is the number of the
-    /// run, from 0. `None` if the interval does not count.
+    /// Converts the span of an interval to a clock that is zero at the start of the common time. `run` is the number of
+    /// the run, from 0. `None` if the interval does not count.
     #[must_use]
     pub fn place(&self, run: usize, span: Span) -> Option<Span> {
         if self.whole {
@@ -192,7 +192,7 @@ impl CommonTime {
         }
     }
 
-    /// Moves an interval of a run to the clock of the common time; `None` if it does not count.
+    /// Converts an interval of a run to the clock of the common time; `None` if the interval does not count.
     #[must_use]
     pub fn take(&self, run: usize, mut interval: Interval) -> Option<Interval> {
         let placed = self.place(run, Span::of(&interval))?;

@@ -11,11 +11,11 @@ use crate::values::bounded;
 use crate::values::distribution::RESOLUTION;
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of columns. A screen hardly shows more.
+/// Maximum number of columns. A screen could hardly show more.
 pub const COLUMNS_MAX: usize = 300;
 /// Number of rows. The rows are quarter octaves from [`RESOLUTION`] to more than 24 h.
 pub const ROWS: usize = 164;
-/// Number of rows over which values double. Each row is 19 % higher than the previous one.
+/// Number of rows in an octave, over which values double. Each row is 19 % higher than the previous one.
 const ROWS_PER_OCTAVE: f64 = 4.0;
 /// Minimum length of a column, which is the length of an interval.
 const COLUMN_NANOS_MIN: u64 = 1_000_000_000;

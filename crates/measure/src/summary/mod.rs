@@ -26,8 +26,8 @@ use crate::time::{Instant, Stage};
 use crate::values::{Distribution, add, sum};
 use serde::{Deserialize, Serialize};
 
-/// Maximum share of the time for which the client may be kept from running. Above this share, the client counts as
-/// having stood still.
+/// Maximum share of the time during which the client may be kept from running. Above this share, the client stood
+/// still.
 const STOOD_STILL_MIN: f64 = 0.5;
 
 /// Time and traffic of one stage.
@@ -68,7 +68,7 @@ pub struct Summary {
     /// Sent bytes that the targets had not acknowledged at the start and at the end of the measured window.
     #[serde(default)]
     pub unacknowledged: (u64, u64),
-    /// Time for which the client was at one of its limits.
+    /// Time during which the client was at one of its limits.
     pub limits: ClientLimits,
     /// Facts about the single seconds.
     pub seconds: SingleSeconds,
@@ -144,8 +144,8 @@ impl Summary {
         self.evidence.merge(&evidence);
     }
 
-    /// Returns the length of the schedule in seconds. This is the measured window. If the number of operations is
-    /// fixed, the schedule ends with the last start, so the time after the last start is not included.
+    /// Returns the length of the schedule in seconds, which is the length of the measured window. If the number of
+    /// operations is fixed, the schedule ends with the last start, so the time after the last start is not included.
     #[must_use]
     pub fn schedule_seconds(&self) -> f64 {
         match (self.evidence.schedule_end, self.window) {
@@ -218,9 +218,9 @@ impl Summary {
     }
 
     /// Returns how much higher [`Self::ok_rate`] could be, as a share of it. The rate counts an operation if it ended in
-    /// the window. A closed run that is short for its operations therefore has a rate in large steps: with operations of
-    /// 300 ms, each slot completes three of them in any window between 0.9 s and 1.2 s. The operations that were in
-    /// flight at the end of the window are the size of such a step. `None` without a success in the window.
+    /// the window. If a closed run is short compared with its operations, its rate therefore comes in large steps: with
+    /// operations of 300 ms, each slot completes three of them in any window between 0.9 s and 1.2 s. The size of a
+    /// step is the number of operations in flight at the end of the window. `None` without a success in the window.
     #[must_use]
     pub fn rate_step(&self) -> Option<f64> {
         let tally = &self.stats.measured;
@@ -245,8 +245,8 @@ impl Summary {
     }
 
     /// Returns the share of operations that succeeded, in 0..=1. Operations count if they ended, were dropped, or hung
-    /// until the end ([`KindStats::hanging`]). Other unfinished operations are healthy and are left out. `None` if no
-    /// operation counts.
+    /// until the end ([`KindStats::hanging`]). Other unfinished operations have not failed, and are left out. `None` if
+    /// no operation counts.
     #[must_use]
     pub fn success(&self) -> Option<f64> {
         let tally = &self.stats.measured;
@@ -276,7 +276,8 @@ impl Summary {
     }
 
     /// Returns the number of operations that would have ended if this client had not been kept from running, given that
-    /// `ended` operations did. If the client hardly ran, nothing is known, and any number is possible.
+    /// `ended` operations did. If the client was kept from running for most of the time, nothing is known, and any
+    /// number is possible.
     #[must_use]
     pub fn could_have_ended(&self, ended: u64) -> f64 {
         if self.client_stood_still() { f64::INFINITY } else { ended as f64 / (1.0 - self.stopped_share()) }
@@ -293,7 +294,7 @@ impl Summary {
         (self.measured.seconds > 0.0).then(|| self.stats.in_flight_nanos as f64 / 1e9 / self.measured.seconds)
     }
 
-    /// Returns the time that each successful operation spent on connections, which ab calls "Connect". The time
+    /// Returns the time that each successful operation spent on connections, which ab calls "Connect". This time
     /// includes the TLS handshake. Operations on a kept-alive connection count as zero. In a run with TLS, connections
     /// without a handshake also count as zero.
     #[must_use]

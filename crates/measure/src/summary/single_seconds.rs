@@ -2,7 +2,7 @@
 //!
 //! An outage consists of seconds without a success, and of the parts of a second before and after it. An interval of a
 //! minute that contains some successes does not show these seconds. Long runs therefore keep these facts for every
-//! second. Equal seconds in a row are one entry.
+//! second. Consecutive equal seconds are stored as one entry.
 
 use crate::interval::Interval;
 use crate::result::outage::{self, Edge, Second};
@@ -19,7 +19,7 @@ const STRETCHES_MAX: usize = SECONDS_MAX as usize;
 /// not count.
 const STOPPED_MAX: f64 = 0.5;
 
-/// Equal seconds in a row.
+/// Consecutive seconds that are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Stretch {
     /// Number of seconds.
@@ -28,7 +28,7 @@ struct Stretch {
     each: Second,
 }
 
-/// An interval in which the target served, which means that operations succeeded or body bytes moved.
+/// An interval in which the target served, which means that operations succeeded or body bytes were transferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Served {
     /// Start of the interval.
@@ -68,7 +68,7 @@ impl SinceService {
 /// Facts about the single seconds of a run, or of a part of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SingleSeconds {
-    /// The whole seconds of the measured window that the client saw, oldest first.
+    /// The whole seconds of the measured window in which the client ran, oldest first.
     #[serde(deserialize_with = "bounded::list::<_, _, STRETCHES_MAX>")]
     stretches: Vec<Stretch>,
     /// Number of seconds that were added to [`Self::stretches`].
@@ -157,20 +157,19 @@ impl SingleSeconds {
         sum(self.stretches.iter().map(|stretch| stretch.seconds))
     }
 
-    /// Returns the whole seconds of the measured window that the client saw, oldest first. A second with any successes
-    /// is returned with one success, without the failures between
-    /// two successes.
+    /// Returns the whole seconds of the measured window in which the client ran, oldest first. A second with successes
+    /// is returned with a single success, without the failures between two successes.
     pub fn seen(&self) -> impl Iterator<Item = Second> {
         self.stretches.iter().flat_map(|stretch| std::iter::repeat_n(stretch.each, stretch.seconds as usize))
     }
 }
 
-/// Minimum number of operations that succeeded in a second, or were in flight at its end, for its edges to be kept. With
-/// fewer, time without a success is usual.
+/// The edges of a second are kept only if at least this number of operations succeeded in the second, or were in flight
+/// at its end. With fewer operations, times without a success are usual.
 const OPERATIONS_MIN: u64 = 10;
 
-/// Returns a second with successes. The edges of a second in which the client did not run are left out. An edge without a
-/// failure shows something only if operations were in flight.
+/// Returns a second with successes. The edges of a second in which the client did not run are left out. An edge without
+/// a failure is significant only if operations were in flight.
 fn serving(interval: &Interval, failed: u64) -> Second {
     let second = Second { ok: 1, ..Second::default() };
     let (stats, is_client) = (&interval.stats, interval.client.frozen > 0.0 || interval.client.throttled > 0.0);

@@ -26,7 +26,7 @@ pub struct Window {
     /// ended, were dropped, or had not received a byte of a response at the end.
     pub judged: u64,
     /// Response body bytes received, without the bytes of attempts that failed or were redirects. The subtracted bytes
-    /// are counted when an operation ends, so the result may be negative.
+    /// are counted when an operation ends, so the difference may be negative.
     pub good_bytes: f64,
     /// Request body bytes sent, without the bytes of attempts that failed or were redirects. May be negative.
     pub good_sent_bytes: f64,

@@ -1,21 +1,21 @@
 //! Instants, and the clocks that return them.
 //!
 //! The engine never reads the time directly from the operating system. The engine uses a [`Clock`] instead, so the same
-//! code runs on real and on simulated time. An [`Instant`] counts nanoseconds from the zero of its clock, which is the
-//! start of the run. Wall time is only a label that is added when records are written.
+//! code runs on real and on simulated time. An [`Instant`] is a number of nanoseconds since its clock was zero, which
+//! was at the start of the run. Wall time is only a label that is added when records are written.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
-/// Point in monotonic time, in nanoseconds since the zero of its clock.
+/// Point in monotonic time, in nanoseconds since its clock was zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Instant(u64);
 
 impl Instant {
-    /// Zero of the clock.
+    /// The instant at which the clock is zero.
     pub const ZERO: Self = Self(0);
     /// Instant that no clock reaches, after 584 years. This instant stands for "no deadline".
     pub const NEVER: Self = Self(u64::MAX);
@@ -81,28 +81,28 @@ pub trait Clock {
     fn now(&self) -> Instant;
 }
 
-/// Monotonic clock of the operating system. The zero of this clock is usually the creation of this value.
+/// Monotonic clock of the operating system. It is usually zero when this value is created.
 ///
-/// The clock is `Copy`, so that all threads of a run share one zero.
+/// The clock is `Copy`, so that the copies in all threads of a run are zero at the same instant.
 #[derive(Clone, Copy, Debug)]
 pub struct MonotonicClock {
     zero: std::time::Instant,
 }
 
 impl MonotonicClock {
-    /// Creates a clock whose zero is now.
+    /// Creates a clock that is zero now.
     #[must_use]
     pub fn start() -> Self {
         Self::starting_at(std::time::Instant::now())
     }
 
-    /// Creates a clock with this zero. Before its zero, the clock stands at zero.
+    /// Creates a clock that is zero at this instant. Before this instant, the clock stands at zero.
     #[must_use]
     pub fn starting_at(zero: std::time::Instant) -> Self {
         Self { zero }
     }
 
-    /// Returns the time until the zero of this clock, or zero if it has passed.
+    /// Returns the time until the clock leaves zero, or zero if it already has.
     #[must_use]
     pub fn until_zero(&self) -> Duration {
         self.zero.saturating_duration_since(std::time::Instant::now())

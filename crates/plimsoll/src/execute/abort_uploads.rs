@@ -14,7 +14,7 @@ use store::Uploads;
 const LIMIT: Duration = Duration::from_secs(10);
 /// Maximum time if the user interrupted twice, which means that the user wants to stop at once.
 const HURRIED_LIMIT: Duration = Duration::from_secs(2);
-/// Time for which the server must report an upload as unknown before the client counts the upload as gone. While a
+/// Time during which the server must report an upload as unknown before the client counts the upload as gone. While a
 /// server completes an upload, the server may report the upload as unknown, and list the upload again later.
 const SETTLED: Duration = Duration::from_secs(1);
 /// Pause before the next attempt.

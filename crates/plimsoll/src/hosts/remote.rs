@@ -29,10 +29,10 @@ const CONNECT_SECONDS: u32 = 20;
 const ERRORS_MAX: usize = 5;
 /// Maximum length of an error message from a host.
 const ERROR_MAX: usize = 300;
-/// Time for which an agent may take to end after its pipes are closed.
+/// Time during which an agent may take to end after its pipes are closed.
 const END_WAIT: Duration = Duration::from_secs(15);
 
-/// Time for which error messages may arrive after the end of a connection.
+/// Time during which error messages may arrive after the end of a connection.
 const ERRORS_WAIT: Duration = Duration::from_millis(200);
 
 /// The way to start agents.

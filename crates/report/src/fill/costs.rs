@@ -10,7 +10,7 @@ use store::journal::Totals;
 pub struct Costs {
     /// The price sheets. All amounts are shown in the first sheet's currency if the other sheets have an exchange rate.
     pub sheets: Vec<PriceSheet>,
-    /// Time for which the stored objects are kept.
+    /// Time during which the stored objects are kept.
     pub keep: Months,
 }
 
@@ -36,7 +36,7 @@ pub fn offer_text(offer: &Offer) -> String {
     format!("{} ({})", sum_text(offer), escape(&offer.bill.name))
 }
 
-/// Returns the billable usage of a fill: its uploads with all attempts, and the time for which the objects are kept.
+/// Returns the billable usage of a fill: its uploads with all attempts, and the time during which the objects are kept.
 #[must_use]
 pub fn usage(totals: &Totals, keep: &Months) -> Usage {
     Usage {

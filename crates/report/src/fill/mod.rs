@@ -116,7 +116,7 @@ fn are(number: u64) -> &'static str {
 /// Times and rates of a fill.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pace {
-    /// Time for which sessions ran.
+    /// Time during which sessions ran.
     pub active: Duration,
     /// Time from the start of a session to its last stored object, summed over all sessions.
     pub uploading: Duration,

@@ -17,7 +17,7 @@ use crate::listeners::{Bound, Listeners};
 use crate::ownership::member::Member;
 use crate::shared::Shared;
 
-/// Maximum time for which [`Server::ledger`] waits for a thread to finish its current event.
+/// Maximum time during which [`Server::ledger`] waits for a thread to finish its current event.
 const SETTLE_MAX: Duration = Duration::from_secs(1);
 
 /// A running server on the lean front: plain HTTP/1. Dropping this value stops the server, as [`Server::stop`] does.

@@ -1,4 +1,4 @@
-//! The time for which a session ran.
+//! The time during which a session ran.
 //!
 //! Wall clocks can be set while a fill runs, and a session that waits for its target may write nothing for hours. A
 //! session therefore regularly records its duration by a monotonic clock. After such a record, the wall clock adds the
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Longest time between two [`super::Record::Alive`] records of a running session.
 pub const ALIVE_EVERY: Duration = Duration::from_secs(10);
 
-/// The time for which a session ran, computed from its records.
+/// The time during which a session ran, computed from its records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ActiveTime {
     /// Active time at the last [`super::Record::Alive`], in milliseconds.
@@ -40,7 +40,7 @@ impl ActiveTime {
         self.since_ms = self.since_ms.max(since_ms);
     }
 
-    /// Returns the time for which the session has run.
+    /// Returns the time during which the session has run.
     #[must_use]
     pub fn get(&self) -> Duration {
         Duration::from_millis(self.recorded_ms.saturating_add(self.since_ms))

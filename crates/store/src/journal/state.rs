@@ -169,7 +169,7 @@ pub struct Session {
     /// Wall time in milliseconds since 1970 at which the session stored its last objects. Without any, the time of its
     /// start.
     pub stored_unix_ms: u64,
-    /// Time for which the session ran.
+    /// Time during which the session ran.
     pub active: ActiveTime,
     /// Part of the active time until the session stored its last objects.
     pub uploading: Duration,

@@ -48,7 +48,7 @@ struct Setup {
 }
 
 impl Setup {
-    /// Runs `plimsoll get`. Returns the cost of the run, the report, and the share of the time for which nginx was
+    /// Runs `plimsoll get`. Returns the cost of the run, the report, and the share of the time during which nginx was
     /// busy.
     fn get(&self, words: &[&str]) -> Result<(Run, JsonReport, f64)> {
         check_interrupt()?;

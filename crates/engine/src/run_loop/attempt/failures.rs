@@ -19,7 +19,7 @@ pub(in crate::run_loop) struct Failures {
     refusals: u32,
 }
 
-/// How likely a failed request is to succeed if it is sent again.
+/// Likelihood that a failed request succeeds if it is sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Prospect {
     /// The failure is transient.

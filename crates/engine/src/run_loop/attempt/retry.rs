@@ -17,7 +17,7 @@ use wire::s3::ErrorCode;
 /// of an operation's requests short.
 const REDIRECTS_MAX: u16 = 100;
 
-/// Returns how likely a request is to succeed if it is sent again. `code` is the error code in the response.
+/// Returns the likelihood that a request succeeds if it is sent again. `code` is the error code in the response.
 fn prospect(outcome: AttemptOutcome, status: Option<u16>, code: Option<&ErrorCode>) -> Prospect {
     use ErrorCode::{InternalError, RequestTimeout, ServiceUnavailable, SlowDown};
     let is_busy = matches!(code, Some(InternalError | RequestTimeout | ServiceUnavailable | SlowDown));

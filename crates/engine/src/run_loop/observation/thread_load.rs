@@ -5,8 +5,8 @@ use crate::run_loop::RunLoop;
 use measure::Instant;
 use std::time::Duration;
 
-/// If two steps are further apart than this, the operating system did not run the thread. Normal waits and steps are
-/// far shorter.
+/// Minimum gap between two steps which shows that the operating system did not run the thread. Normal waits and steps
+/// are far shorter.
 const FROZEN_MIN: Duration = Duration::from_millis(150);
 
 /// The load of one thread in the current interval.

@@ -32,7 +32,7 @@ pub struct ObjectiveResult {
 /// Maximum number of operations that the client may fail to start, as a share of the operations that may exceed the
 /// bound.
 const MISSED_SHARE_MAX: f64 = 0.1;
-/// Maximum difference at which a count and a tolerated number are treated as equal. Counts are whole numbers, but
+/// A count and a tolerated number are treated as equal if they differ by at most this. Counts are whole numbers, but
 /// tolerated numbers are computed from shares and have rounding errors.
 const ROUNDING: f64 = 1e-9;
 
@@ -67,9 +67,9 @@ impl Around {
 struct Bounded {
     /// Maximum share of operations that may exceed the bound.
     tolerated: f64,
-    /// `true` if the objective is missed when exactly the tolerated share exceeds the bound. This applies to quantiles
-    /// that are counted from the slowest operation. The quantile is then the value of an operation that exceeds the
-    /// bound.
+    /// `true` if the objective is also missed when exactly the tolerated share exceeds the bound. This applies to
+    /// quantiles that are counted from the slowest operation, because such a quantile is then the value of an operation
+    /// that exceeds the bound.
     strict: bool,
     /// Minimum number of operations needed to meet the objective.
     needed: u64,
@@ -157,7 +157,8 @@ impl Objective {
 
     fn judge_rate(&self, summary: &Summary, model: &Model, value: Option<f64>) -> ObjectiveOutcome {
         let Some(value) = value else { return ObjectiveOutcome::NotEnoughData };
-        // The target might have served the operations that the client failed to start or to sustain.
+        // Include the operations that the client failed to start or to sustain, because the target might have served
+        // them.
         let by_client = match model {
             Model::Open { .. } if summary.client_stood_still() => f64::INFINITY,
             Model::Open { .. } => self.missed_by_client(summary, model) as f64 / summary.measured.seconds,
@@ -196,7 +197,7 @@ impl Objective {
         };
         let lost = missed.saturating_add(refused.min(own.failed));
         let lost = Around { all: lost, beyond: lost, undecided: 0 };
-        // If the client hardly ran, operations in flight show nothing about the target.
+        // If the client got little CPU time, operations in flight show nothing about the target.
         let is_seen = !summary.client_stood_still();
         match self.metric {
             Metric::Success => {
@@ -209,8 +210,8 @@ impl Objective {
                 let all = all.without(lost).without(unfinished);
                 let disturbed = timed.disturbed(&own, self.bound);
                 let calm = all.without(disturbed);
-                // The target is responsible for disturbed operations whose times no stall can explain. The other
-                // disturbed operations might have been fast without the stalls.
+                // If no stall can explain the time of a disturbed operation, the target is responsible for this time.
+                // The other disturbed operations might have been fast without the stalls.
                 let explained = disturbed.beyond.saturating_sub(timed.certain(&own, self.bound));
                 let at_least = Around { beyond: all.beyond.saturating_sub(explained), ..all };
                 let inside = own.beyond_inside(timed, self.bound);
@@ -260,8 +261,8 @@ impl Timed {
     fn unfinished(self, own: &KindStats, bound: f64) -> Around {
         let ended = if self == Self::Ttfb { own.unfinished_ttfb.count() } else { 0 };
         let all = own.unfinished.saturating_sub(ended);
-        // Only the wait since the intended start is known. The same wait is used for service time and TTFB, although
-        // these begin later. Operations that waited for less than the bound are undecided.
+        // Only the wait since the intended start is known. It is also used for service time and TTFB, although these
+        // begin later. Operations that waited for less than the bound are undecided.
         let waits = if self == Self::Ttfb { &own.unanswered_wait } else { &own.unfinished_wait };
         let beyond = waits.beyond(bound).0.min(all);
         Around { all, beyond, undecided: all - beyond }

@@ -252,7 +252,7 @@ fn operations_in_flight_of_a_client_that_hardly_ran_do_not_count_against_the_tar
     }
 }
 
-/// A stop of the client, and not the target, is the reason why a sound run has too few operations.
+/// The run has too few operations because the client was stopped, and not because of the target.
 #[test]
 fn operations_that_a_stop_of_the_client_prevented_are_not_missing_at_the_target() {
     let at = |stopped: f64, operations: usize| {

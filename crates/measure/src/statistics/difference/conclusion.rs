@@ -26,9 +26,9 @@ pub enum Improves {
 
 impl Difference {
     /// Returns the conclusion. `p` is the p-value after [`holm`]'s correction. Differences of up to `margin` (in the
-    /// unit of the difference, at least 0) do not matter. The conclusion is *equivalent* only if the interval excludes
-    /// larger differences. The conclusion is *worse* or *better* only if the test rules out chance, and the estimated
-    /// difference is larger than the margin.
+    /// unit of the difference, at least 0) are not important. The conclusion is *equivalent* only if the interval
+    /// excludes larger differences. The conclusion is *worse* or *better* only if the test rules out chance, and the
+    /// estimated difference is larger than the margin.
     pub(super) fn conclude(&self, p: Option<f64>, margin: f64, improves: Improves) -> Conclusion {
         let inside = self.interval.is_some_and(|(low, high)| -margin <= low && high <= margin);
         if inside {
@@ -48,7 +48,7 @@ impl Difference {
 pub struct Compared {
     /// Difference; `None` if it cannot be computed.
     pub difference: Option<Difference>,
-    /// Maximum difference that does not matter, in the unit of the difference.
+    /// Maximum difference that is not important, in the unit of the difference.
     pub margin: f64,
     /// Direction in which the metric improves.
     pub improves: Improves,
@@ -80,8 +80,8 @@ pub struct Concluded {
 }
 
 impl Concluded {
-    /// Returns whether success may have dropped. This is so if success is lower by more than the margin, but chance
-    /// cannot be ruled out as the reason.
+    /// Returns whether success may have dropped. This is the case if success is lower by more than the margin, although
+    /// the reason may be chance.
     fn may_fail_more(&self) -> bool {
         let lost = self.compared.difference.is_some_and(|difference| difference.change < -self.compared.margin);
         self.is_success && self.conclusion == Conclusion::Inconclusive && lost

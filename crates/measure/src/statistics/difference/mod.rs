@@ -4,9 +4,10 @@
 //! runs. [`conclude_all`] draws the conclusion for each metric, and [`conclude_together`] the conclusion over all
 //! metrics.
 //!
-//! Relative differences, new / base − 1, are computed as differences of logarithms, because a server that is 10 %
-//! slower is 10 % slower at any level. A percentile has no value if too many operations of the run failed. Such a
-//! percentile counts as infinite. The run is then slower than any other run, and its change is +∞.
+//! Relative differences, new / base − 1, are computed as differences of logarithms. On this scale, a server that is 10
+//! % slower has the same difference, whether its times are short or long. A percentile has no value if too many
+//! operations of the run failed. Such a percentile counts as infinite. The run is then slower than any other run, and
+//! its change is +∞.
 
 mod conclusion;
 mod estimates;
@@ -91,8 +92,8 @@ impl Difference {
     }
 
     /// Returns the relative difference between values that are known only in steps. `step` is the size of a step as a
-    /// share of the value, at least 0. Within a step, the sides may be equal, or differ in the other direction. If all
-    /// runs have the same steps, a test cannot detect this.
+    /// share of the value, at least 0. If the difference is smaller than a step, the sides may be equal, or may differ
+    /// in the other direction. A test cannot detect this if all runs have the same steps.
     #[must_use]
     pub fn in_steps(self, step: f64) -> Self {
         let (down, up) = (1.0 / (1.0 + step), 1.0 + step);

@@ -90,7 +90,8 @@ impl Ratio {
     }
 }
 
-/// Returns the value below which a standard normal variable lies with probability `p`, for 0 < `p` < 1.
+/// Returns the quantile `p` of the standard normal distribution, for 0 < `p` < 1. With probability `p`, a variable lies
+/// below it.
 #[must_use]
 pub fn quantile(p: f64) -> f64 {
     let q = p - 0.5;

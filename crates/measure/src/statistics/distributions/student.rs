@@ -2,13 +2,14 @@
 
 use super::normal;
 
-/// Degrees of freedom from which the normal quantile is used instead. The two quantiles then differ by less than 0.2 %.
+/// Minimum degrees of freedom at which the normal quantile is used instead. The two quantiles then differ by less than
+/// 0.2 %.
 const NORMAL_FROM: u64 = 1000;
 /// Number of bisections, which exceeds the number of bits of a double.
 const BISECTIONS: u32 = 80;
 
-/// Returns the value below which a t variable lies with probability `p`, for ½ ≤ `p` < 1. The variable has `freedom`
-/// degrees of freedom, at least 1. The value is found by bisection of the exact probability.
+/// Returns the quantile `p` of Student's t distribution, for ½ ≤ `p` < 1. The distribution has `freedom` degrees of
+/// freedom, at least 1. The quantile is found by bisection of the exact probability.
 pub fn quantile(p: f64, freedom: u64) -> f64 {
     if freedom >= NORMAL_FROM {
         return normal::quantile(p);

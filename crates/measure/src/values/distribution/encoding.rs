@@ -67,7 +67,7 @@ fn check_encoding(bytes: &[u8]) -> Result<(), &'static str> {
     if header[4..8] != length.to_be_bytes() {
         return Err("the histogram's length differs from its header");
     }
-    // With more digits or a finer resolution, the counters would need gigabytes.
+    // With more digits or a finer resolution, the counters would need gigabytes of memory.
     if header[12..16] != u32::from(SIGNIFICANT_DIGITS).to_be_bytes() || header[16..24] != RESOLUTION.to_be_bytes() {
         return Err("the histogram does not have three significant digits and a resolution of 64");
     }

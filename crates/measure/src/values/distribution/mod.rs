@@ -1,8 +1,8 @@
 //! Distributions of measured values. A distribution is an HdrHistogram with exact moments.
 //!
-//! Threads, intervals and saved runs exchange histograms. Histograms can be added, but percentiles cannot. Values are
-//! recorded to three significant digits. Count, sum, sum of squares, minimum and maximum are exact. The size of a
-//! distribution depends on the range of its values, not on their number.
+//! Threads, intervals and saved runs exchange histograms, because histograms can be added, but percentiles cannot.
+//! Values are recorded to three significant digits. Count, sum, sum of squares, minimum and maximum are exact. The size
+//! of a distribution depends on the range of its values, not on their number.
 
 mod encoding;
 mod moments;
@@ -191,7 +191,7 @@ impl Distribution {
         if rank == self.moments.count {
             return self.moments.max;
         }
-        // Half a rank is subtracted, so that floating-point rounding cannot select the next rank.
+        // Subtract half a rank, so that floating-point rounding cannot select the next rank.
         let value = histogram.value_at_quantile((rank as f64 - 0.5) / self.moments.count as f64);
         value.clamp(self.moments.min, self.moments.max)
     }

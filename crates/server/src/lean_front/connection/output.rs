@@ -18,8 +18,8 @@ use crate::ledger::counters::{Completion, SentBytes, bounded_method, bounded_tar
 use crate::request::RequestFacts;
 use crate::response::{Response, bad_gateway, set_framing};
 
-/// Time for which the server still reads input after it has closed its side. If the connection were closed with unread
-/// input, the kernel would send a reset, which could destroy the response.
+/// Time during which the server still reads input after it has closed its side. If the connection were closed with
+/// unread input, the kernel would send a reset, which could destroy the response.
 const LINGER: Duration = Duration::from_secs(1);
 
 impl Connection {

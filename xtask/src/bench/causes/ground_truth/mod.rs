@@ -50,7 +50,7 @@ pub struct Cost {
     pub in_warmup: bool,
     /// Time from arrival until the request waits for a place.
     pub before: f64,
-    /// Time for which the request occupies its place.
+    /// Time during which the request occupies its place.
     pub work: f64,
     /// Time from leaving the place until the response has been sent.
     pub after: f64,
@@ -143,7 +143,7 @@ pub fn open_costs(log: &[LogEntry]) -> Vec<Cost> {
 /// than the real one. A few slow requests at an edge of the window might be counted on one side only, and the p99.9 of
 /// a few thousand requests depends on a few of them.
 ///
-/// Each request keeps the time for which it was held in planned pauses.
+/// Each request keeps the time during which it was held in planned pauses.
 pub fn closed_costs(log: &[LogEntry], slots: u32, counted: u64) -> Option<Vec<Cost>> {
     let mut log: Vec<LogEntry> = log.iter().filter(|served| served.connection < slots.into()).copied().collect();
     log.sort_by_key(|served| served.arrival);
