@@ -1,5 +1,5 @@
-//! Tests that the commands of documentation pages are valid. Nothing is run: the commands are parsed, and the plans of
-//! loads over plain HTTP are made.
+//! Tests that the commands on documentation pages are valid. The commands are not run. They are parsed, and the plans
+//! of loads over plain HTTP are created.
 
 use crate::cli::{self, Command};
 use crate::failure::Failure;

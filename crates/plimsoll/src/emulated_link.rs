@@ -38,9 +38,9 @@ impl FromStr for LinkName {
     }
 }
 
-/// Maximum wait for the owner of a link to write its counts. The owner writes its counts several times per second.
+/// Maximum wait until the owner of a link writes its counts. It does so several times per second.
 const COUNTS_MAX: Duration = Duration::from_secs(2);
-/// Time between two looks at the record.
+/// Interval at which the record is read again.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Opens the registry of this user's links.
@@ -71,8 +71,8 @@ pub fn find(name: LinkName) -> Result<Record, Failure> {
     }
 }
 
-/// Returns the record of the link that a flag names, after preparing this process to enter its ends. Call it before this
-/// process starts its first thread.
+/// Prepares this process to enter the ends of the link that a flag names, and returns the record of the link. Call this
+/// function before this process starts its first thread.
 pub fn prepare(name: Option<LinkName>) -> Result<Option<Record>, Failure> {
     let Some(record) = name.map(find).transpose()? else { return Ok(None) };
     record.prepare_to_enter().map_err(|error| lost(&error))?;
@@ -98,7 +98,7 @@ pub fn within<R: Send>(
     done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Returns the rule that sends connections through a relay. `None` for the other back end, which needs no rule.
+/// Returns the rule that sends connections through a relay. `None` for a link of packets, which needs no rule.
 pub fn connection_rule(record: &Record) -> Option<ConnectTo> {
     let Ends::Relay { address, target } = &record.ends else { return None };
     let (host, port) = target.rsplit_once(':')?;

@@ -82,7 +82,7 @@ impl From<Exit> for ExitCode {
 pub enum Failure {
     /// A message for standard error. Control characters are escaped, so the message stays on one line.
     Message(Exit, String),
-    /// The target did not respond for the time that the user allows. A fill then ends normally, with its report.
+    /// The target did not respond for longer than the user allows. A fill then ends normally, with its report.
     TargetGone(String),
     /// Help text for standard error, shown because no command was given.
     NoCommand(String),

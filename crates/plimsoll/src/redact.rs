@@ -30,7 +30,7 @@ pub fn command_line(words: impl IntoIterator<Item = String>) -> Vec<String> {
 /// (`@FILE`, `${ENV}`) are not secrets.
 pub fn literal_secret(words: &[String]) -> Option<String> {
     let shown = command_line(words.iter().cloned());
-    // The credentials of a URL leave no mark.
+    // Credentials that are removed from a URL leave no mark in `shown`, so check the word itself.
     let is_secret = |word: &str, shown: &str| shown.contains(HIDDEN) || (word.contains("://") && word.contains('@'));
     let hides = |(word, shown): &(&String, String)| *word != shown && is_secret(word, shown) && !is_reference(word);
     words.iter().zip(shown).find(hides).map(|(_, shown)| shown)
@@ -126,7 +126,7 @@ pub fn url_text(text: &str) -> String {
     };
     let Some((before, query)) = shown.split_once('?') else { return shown };
     let parameters = query.split_inclusive(['&', ';']).map(|parameter| match parameter.split_once('=') {
-        // A name with percent-encoded characters may be the name of a secret in disguise, so hide its value too.
+        // A name with percent-encoded characters may be a disguised name of a secret, so hide its value too.
         Some((name, value)) if is_secret_name(name) || name.contains('%') => {
             let separator: String = value.matches(['&', ';']).collect();
             format!("{name}={HIDDEN}{separator}")

@@ -10,7 +10,7 @@ use collect::source::{Endpoint, SshHost};
 use std::path::PathBuf;
 use wire::{Scheme, Url};
 
-/// Maximum number of connections to an endpoint. Polling needs only one connection, so the maximum leaves a margin.
+/// Maximum number of connections to an endpoint. Polling needs only one connection. The others are a margin.
 const CONNECTIONS_MAX: usize = 4;
 
 /// Access to the systems that collectors poll.

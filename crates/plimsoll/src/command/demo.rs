@@ -24,7 +24,7 @@ pub struct Args {
     pub json: bool,
 }
 
-/// Response time of the demo server below its limit of concurrent requests.
+/// Response time of the demo server while the number of concurrent requests is below its limit.
 const DELAY: Duration = Duration::from_millis(5);
 /// The demo server's limit of concurrent requests, and the delay that it adds for each request above the limit.
 const CAPACITY: (u64, Duration) = (100, Duration::from_millis(25));

@@ -1,4 +1,4 @@
-//! Drawing over the usual output on the terminal: a live line, or a live view on the alternate screen.
+//! Output that is drawn over the usual output on the terminal: a live line, or a live view on the alternate screen.
 //!
 //! The overlay belongs to the whole process, because messages come from all of its parts. A message erases the live
 //! line before it is written. While the view is open, messages are held, and the view shows the latest ones. Once the
@@ -31,7 +31,7 @@ struct Overlay {
     held: VecDeque<String>,
     /// Number of messages that were ever held.
     received: u64,
-    /// Number of messages that were too many to hold.
+    /// Number of messages that were not held because there were too many.
     left_out: u64,
     /// `true` if no view may be opened any more.
     closed: bool,

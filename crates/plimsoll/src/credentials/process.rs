@@ -34,7 +34,8 @@ fn output(command: &str) -> Result<Vec<u8>, String> {
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(command).stdin(Stdio::null()).stdout(Stdio::from(OwnedFd::from(end))).process_group(0);
     let mut process = Process::spawn(&mut shell).map_err(cannot)?;
-    // `shell` owns the writing end of the socket pair. `read` does not reach the end of input while this end is open.
+    // `shell` owns the writing end of the socket pair. While this end is open, `read` does not reach the end of the
+    // input.
     drop(shell);
     let deadline = Instant::now() + TIME_MAX;
     let text = read(&mut output, deadline);

@@ -19,8 +19,8 @@ const SSO: [&str; 2] = ["sso_session", "sso_start_url"];
 #[derive(Debug, Default)]
 pub(super) struct Settings {
     plain: HashMap<String, String>,
-    /// Nested settings, which are indented lines below a setting without a value. The map's key is the name of the
-    /// outer setting and the name of the nested setting.
+    /// Nested settings, which are indented lines below a setting without a value. The map's keys are pairs of names:
+    /// the name of the outer setting, and the name of the nested setting.
     nested: HashMap<(String, String), String>,
 }
 
@@ -109,11 +109,12 @@ fn places(around: &Surroundings) -> Vec<(PathBuf, bool)> {
     credentials.map(|path| (path, false)).into_iter().chain(config.map(|path| (path, true))).collect()
 }
 
-/// Returns the keys of a profile. `asked` has the names of the profiles whose roles need these keys.
+/// Returns the keys of a profile. `asked` contains the names of the profiles whose roles need these keys.
 pub(super) fn find(name: &str, around: &Surroundings, asked: &[String]) -> Result<Option<Credentials>, Failure> {
     let profile = Profile::read(name, around)?;
     let region = profile.setting("region").map(|(text, _)| text.to_owned());
-    // The role of a profile that names itself as the source of its keys has the other keys of this profile as source.
+    // If a profile names itself as the source of the keys for its role, the other keys in this profile are used for the
+    // role.
     let is_own_source = asked.last().is_some_and(|last| last == name);
     let found = match Role::of(&profile)?.filter(|_| !is_own_source) {
         Some(role) => Some(role.request_credentials(around, asked)?),

@@ -22,7 +22,7 @@ use wire::{Header, Origin};
 const ROLES_MAX: usize = 5;
 /// Name of the session, if the profile has none. The logs of the service show it.
 const SESSION: &str = "plimsoll";
-/// Validity of the keys that the service permits, in seconds.
+/// Validity of keys, in seconds, that the service permits.
 const SECONDS: std::ops::RangeInclusive<u32> = 900..=43_200;
 /// Maximum time of a request.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -215,7 +215,7 @@ impl AssumeRole {
     }
 }
 
-/// Returns the validity of keys in seconds that a profile sets.
+/// Returns the validity of keys, in seconds, that a profile sets.
 fn seconds(profile: &Profile) -> Result<Option<u32>, Failure> {
     let Some((text, path)) = profile.setting("duration_seconds") else { return Ok(None) };
     match text.parse() {
@@ -224,8 +224,9 @@ fn seconds(profile: &Profile) -> Result<Option<u32>, Failure> {
     }
 }
 
-/// Returns the code in an error message, as the end of a sentence. The message is not shown, and neither is a code that
-/// could be a part of the keys, because a hostile service could repeat the keys of the request.
+/// Returns the code in an error message, as the end of a sentence. The message is not shown, because a hostile service
+/// could repeat the keys of the request in it. For the same reason, a code that could be a part of the keys is not
+/// shown.
 fn code(message: &[u8], keys: &Keys) -> String {
     let Some(code) = AssumedRole::refusal(message) else { return String::new() };
     let code = code.as_str();

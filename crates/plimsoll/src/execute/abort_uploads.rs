@@ -12,10 +12,10 @@ use store::Uploads;
 
 /// Maximum time for aborting all uploads.
 const LIMIT: Duration = Duration::from_secs(10);
-/// Maximum time if the user interrupted twice, which means that the user wants to stop at once.
+/// Maximum time after the user has interrupted twice, which means that the user wants to stop at once.
 const HURRIED_LIMIT: Duration = Duration::from_secs(2);
-/// Time during which the server must report an upload as unknown before the client counts the upload as gone. While a
-/// server completes an upload, the server may report the upload as unknown, and list the upload again later.
+/// Time that the server must report an upload as unknown before the client counts the upload as gone. While a server
+/// completes an upload, the server may report the upload as unknown, and list the upload again later.
 const SETTLED: Duration = Duration::from_secs(1);
 /// Pause before the next attempt.
 const PAUSE: Duration = Duration::from_millis(250);

@@ -1,4 +1,4 @@
-//! A companion of a run, which receives results before they are saved, and may delay the start of operations.
+//! A companion of a run. It receives results before they are saved, and may delay the start of operations.
 
 use super::recording::Recording;
 use engine::{Control, CreatedUpload, Observer, OpEntry, Sent};
@@ -14,8 +14,8 @@ pub struct Companion<'a> {
     pub observer: &'a mut dyn Observer,
 }
 
-/// A recording with its companion. Each result goes to the companion first, because the companion must save the result
-/// before the recording counts it.
+/// A recording with its companion. The companion gets each result first, because it must save the result before the
+/// recording counts it.
 pub struct Accompanied<'a> {
     /// The companion's observer, if there is a companion.
     pub companion: Option<&'a mut dyn Observer>,

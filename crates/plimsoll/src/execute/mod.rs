@@ -36,9 +36,9 @@ use std::time::Duration;
 use store::{End, EndReason, NewRun, SavedRun};
 use study::objective_monitor::ObjectiveMonitor;
 
-/// Size from which freed memory returns to the system at once. Histograms are larger and live for about a second. If
-/// histograms were on the shared heap, memory would grow with the length of a run. TLS buffers must stay below this
-/// size, because they often grow and shrink between 8 and 36 KiB.
+/// Minimum size of memory blocks that return to the system as soon as they are freed. Histograms are larger, and live
+/// for about a second. If histograms were on the shared heap, memory would grow with the length of a run. TLS buffers
+/// must stay below this size, because they often grow and shrink between 8 and 36 KiB.
 const GIVEN_BACK_BYTES: u32 = 64 << 10;
 
 /// Prepares this process for runs: sets up memory allocation and the handling of interrupts.
@@ -95,7 +95,7 @@ pub fn run_with_files(plan: &Plan, options: &RunOptions, directory: &Path, files
 }
 
 /// Like [`run`], but an unreachable target is a result instead of an error. Also returns the monitor from the options,
-/// which now contains the observations of the run.
+/// which then contains the observations of the run.
 pub fn run_level(plan: &Plan, options: &RunOptions) -> Result<(SavedRun, Option<ObjectiveMonitor>), Failure> {
     run_in(plan, options, &run_directory(plan, options), (None, None))
 }
@@ -155,8 +155,8 @@ fn run_in(
     let cpu_before = sys::clock::process_cpu_time();
     let recording = Recording::new(plan, options, directory, (writer, log));
     let mut recording = Accompanied { companion: companion.map(|companion| companion.observer), recording };
-    // The clock of the run starts a moment later than the collectors. This delay is negligible compared with the time
-    // between two polls.
+    // The clock of the run starts shortly after the collectors. This delay is negligible compared with the time between
+    // two polls.
     let collecting = match poller {
         Some(poller) => Some(Collecting::start(poller, options.collect_every, directory, options.metrics.clone())?),
         None => None,

@@ -23,7 +23,7 @@ pub struct RunOptions {
     pub progress: Progress,
     /// Number of times to run the plan.
     pub repeat: u64,
-    /// Number of this run and of all runs, if the plan runs several times.
+    /// Number of this run, and number of all runs, if the plan runs several times.
     pub number: Option<(u64, u64)>,
     /// Objectives of the run.
     pub objectives: Vec<Objective>,
@@ -63,7 +63,7 @@ pub struct PartOfFleet {
 /// An event of a run that an agent makes.
 #[derive(Clone, Debug)]
 pub enum PartEvent {
-    /// All threads have started to make load, this time after the start of the run.
+    /// All threads have started to make load. The value is the time since the start of the run.
     Started(Duration),
     /// A record was saved.
     Record(Vec<u8>),

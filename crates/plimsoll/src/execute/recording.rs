@@ -16,7 +16,7 @@ use store::{
 };
 use study::objective_monitor::{Decision, Missed, ObjectiveMonitor};
 
-/// The state of a run in progress: its records, and what the user sees of it.
+/// The state of a run in progress: its records, and the progress that is shown to the user.
 pub struct Recording {
     writer: RunWriter,
     log: Option<OpLogWriter>,
@@ -58,8 +58,7 @@ impl Recording {
             progress: options.progress.clone(),
             full: false,
             failed: None,
-            // Start with no interrupts seen. There are none from earlier repeats, because an interrupt ends all
-            // repeats.
+            // Start without interrupts. There are none from earlier repeats, because an interrupt ends all repeats.
             interrupts: Interrupts::default(),
             monitor: options.monitor.clone(),
             abort: ObjectiveMonitor::new(&options.abort, ABORTED_WRONGLY),
@@ -111,7 +110,7 @@ impl Recording {
         if failures.is_empty() { Ok(()) } else { Err(failures) }
     }
 
-    /// Flushes the log entries of the previous second, so that they survive a crash of this process.
+    /// Passes the log entries of the previous second to the system, so that they survive a crash of this process.
     fn flush_log(&mut self) {
         if let Err(error) = self.damaged.flush() {
             self.lost(error);

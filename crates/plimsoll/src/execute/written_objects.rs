@@ -26,7 +26,7 @@ impl WrittenObjects {
         self.begun == self.known
     }
 
-    /// Returns the highest number of an object known to be written, plus 1. Excludes objects of warm-ups.
+    /// Returns the highest number of an object that is known to be written, plus 1. Objects of warm-ups do not count.
     pub fn below(self) -> u64 {
         self.below
     }
@@ -51,8 +51,8 @@ pub fn forget_written() {
     WRITTEN.set(WrittenObjects::default());
 }
 
-/// Makes the load of a plan, and records the objects that the load writes. The load starts at the zero of `clock`, or
-/// else now.
+/// Makes the load of a plan, and records the objects that the load writes. The load starts when `clock` is zero.
+/// Without a clock, it starts now.
 pub fn make_load(
     clock: Option<MonotonicClock>,
     plan: &Plan,

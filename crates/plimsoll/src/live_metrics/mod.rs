@@ -1,7 +1,7 @@
 //! Live metrics of a running load: an endpoint for Prometheus, and pushes to an OpenTelemetry collector.
 //!
-//! The gathering thread adds each interval to [`LiveMetrics`], as it does for the live line. The load threads do no work
-//! for it. A background thread serves the endpoint, another one pushes.
+//! The gathering thread adds each interval to [`LiveMetrics`], as it does for the live line. The load threads do no
+//! work for the metrics. One background thread serves the endpoint, and another one pushes.
 
 mod endpoint;
 mod push;
@@ -89,7 +89,7 @@ pub struct LiveMetrics(Option<Arc<Shared>>);
 #[derive(Debug, Default)]
 struct Shared {
     versioned: Mutex<Versioned>,
-    /// A message for the user that was not shown yet.
+    /// A message for the user, until it is shown.
     problem: Mutex<Option<String>>,
 }
 

@@ -45,7 +45,7 @@ fn push_until_stopped(endpoint: &Endpoint, shared: &Shared, stopped: &Receiver<(
     let mut failed = false;
     loop {
         let is_last = stopped.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout);
-        // After a second interrupt, the user waits for the end of the program.
+        // After a second interrupt, the program must end without delay.
         if is_last && sys::signals::interrupts().count > 1 {
             return;
         }

@@ -52,7 +52,7 @@ fn cannot_listen(address: SocketAddr, error: &io::Error) -> Failure {
     Failure::could_not_run(format!("--metrics {address}: cannot listen: {error}; {fix}"))
 }
 
-/// The metrics as text. The text is encoded again only when the metrics have changed, for any number of requests.
+/// The metrics as text. The text is encoded again only when the metrics have changed, and not for each request.
 struct Pages {
     shared: Arc<Shared>,
     encoded: Mutex<Vec<Encoded>>,
@@ -116,7 +116,7 @@ impl Drop for Place {
     }
 }
 
-/// A request, as far as it matters here.
+/// The parts of a request that this server uses.
 #[derive(Debug, PartialEq, Eq)]
 struct Request {
     method: Method,

@@ -25,7 +25,7 @@ enum Consequence {
     Good,
     /// The object is missing or damaged.
     Bad,
-    /// The request failed for a reason that may pass, and is retried.
+    /// The request failed for a reason that may be temporary, and is retried.
     Retry,
     /// The server refused the request, so the command ends.
     Refused,
@@ -37,8 +37,8 @@ pub struct Pass {
     pub request: RequestPlan,
     /// Name of this work in the live line, for example `preparing`.
     pub doing: &'static str,
-    /// Continuation of an error message that begins with a text such as `3 of 10 objects`. An example is `are written;
-    /// the same command writes all of them again`.
+    /// End of an error message that begins with a text such as `3 of 10 objects`. An example is `are written; the same
+    /// command writes all of them again`.
     pub done: &'static str,
     /// Handling of missing and damaged objects.
     pub search: Search,

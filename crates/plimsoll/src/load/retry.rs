@@ -14,7 +14,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 /// Usual maximum number of consecutive pauses without a success. Eight pauses take about 33 seconds in total.
 const PAUSES_MAX: u32 = 8;
-/// Time without a response after which a message is printed.
+/// A message is printed after this time without a response.
 const TOLD_AFTER: Duration = Duration::from_secs(30);
 /// Interval at which a pause checks for interrupts.
 const LOOK: Duration = Duration::from_millis(50);
@@ -47,9 +47,9 @@ pub struct Retries {
     /// Number of retried requests by the cause of the failure.
     causes: BTreeMap<&'static str, u64>,
     limit: RetryLimit,
-    /// Pauses since the last success.
+    /// Number of pauses since the last success.
     in_a_row: u32,
-    /// Pauses after a response that was a failure, since the last success.
+    /// Number of pauses since the last success that followed a response, and not a missing response.
     after_responses: u32,
     /// Start of the first pause since the last response.
     silent_since: Option<Instant>,

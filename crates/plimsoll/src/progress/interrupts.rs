@@ -7,7 +7,8 @@ use engine::{Control, StopReason};
 use measure::Instant;
 use sys::signals::Signal;
 
-/// The interrupts handled so far. The first check also handles interrupts from before this value was created.
+/// The interrupts that were handled so far. The first check also handles interrupts that came before this value was
+/// created.
 #[derive(Debug, Default)]
 pub struct Interrupts {
     seen: usize,

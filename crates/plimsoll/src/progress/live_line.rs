@@ -1,4 +1,4 @@
-//! The live line: a line on the terminal that is rewritten every second, and that shows the time left.
+//! The live line, which is a line on the terminal that is rewritten every second. It shows the time left.
 
 use super::choice::{View, terminal_size};
 use super::state::fill::Phase;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Maximum length of the line, in characters: one less than the width of a usual terminal.
 const COLUMNS_MAX: usize = 79;
-/// A message is shown only after its work has taken this long.
+/// A message is shown only after the work that it describes has taken this long.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The line of work outside of runs. The line is hidden if standard error is not a terminal, and while a live view is

@@ -16,8 +16,8 @@ use store::Begin;
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Minimum time between two frames of the live view.
 const FRAME_MIN: Duration = Duration::from_millis(250);
-/// Time after which the live view is drawn again although nothing has changed except the time. A run has an interval
-/// every second, and some ticks of delay. With a shorter time, each interval would lead to two frames.
+/// Time after which the live view is drawn again even if only the time has changed. The intervals of a run arrive every
+/// second, with a delay of some ticks. If this time were shorter, each interval would lead to two frames.
 const FRAME_MAX: Duration = Duration::from_millis(1150);
 /// Maximum number of messages in the state.
 const MESSAGES_MAX: usize = 20;
@@ -26,7 +26,7 @@ const MESSAGES_MAX: usize = 20;
 #[derive(Clone, Default)]
 pub struct Progress {
     shown: Option<Arc<Mutex<Shown>>>,
-    /// `true` if the results of runs are not shown.
+    /// `true` for progress that does not show the results of runs.
     aside: bool,
 }
 
@@ -100,7 +100,8 @@ impl Progress {
         self.refresh();
     }
 
-    /// Notes the start of a run. `number` is its number and that of all runs, if there are several.
+    /// Notes the start of a run. If there are several runs, `number` contains the number of this run and the number of
+    /// all runs.
     pub fn run_starts(&self, begin: &Begin, stop: StopAfter, number: Option<(u64, u64)>) {
         let Some(shown) = self.shown.as_ref().filter(|_| !self.aside) else { return };
         let with_details = matches!(lock(shown).surface, Surface::View(_));
@@ -122,8 +123,8 @@ impl Progress {
         }
     }
 
-    /// Draws the live view if it is time to. `now` is the time on the clock of the current run. Call this about every
-    /// 50 ms.
+    /// Draws the live view if a frame is due. `now` is the time on the clock of the current run. Call this function
+    /// about every 50 ms.
     pub fn tick(&self, now: Instant) {
         let Some(shown) = &self.shown else { return };
         let shown = &mut *lock(shown);
@@ -133,7 +134,7 @@ impl Progress {
         shown.draw_view();
     }
 
-    /// During work without a run, draws the live view if it is due. Call this about every 50 ms.
+    /// Draws the live view if a frame is due, during work without a run. Call this function about every 50 ms.
     pub fn refresh(&self) {
         if let Some(shown) = &self.shown {
             lock(shown).draw_view();
@@ -148,7 +149,7 @@ impl Progress {
     }
 }
 
-/// Locks the state. A panic of another thread leaves a state that can still be shown.
+/// Locks the state. Even if another thread has panicked, its state can still be shown.
 fn lock(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
     shown.lock().unwrap_or_else(PoisonError::into_inner)
 }

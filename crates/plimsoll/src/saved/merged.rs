@@ -85,7 +85,7 @@ pub fn describe_all(first: &Begin, parts: &[SourceRun], overlap: &CommonTime) ->
     merged
 }
 
-/// Returns the load model of two runs together.
+/// Returns the combined load model of two runs.
 pub fn sum_of_models(a: Model, b: Model) -> Model {
     match (a, b) {
         (Model::Closed { concurrency: a }, Model::Closed { concurrency: b }) => {
@@ -123,8 +123,8 @@ fn intervals<'s>(
     receiver
 }
 
-/// Returns the position of an interval in the merged run. The drain comes last, because a run that ended early drains while
-/// the others are still measured.
+/// Returns the position of an interval in the merged run. The drain comes last, because the drain of a run that ended
+/// early overlaps with the measured windows of the others.
 pub fn order(interval: &Interval) -> (bool, Instant) {
     (interval.stage == Stage::Drain, interval.start)
 }

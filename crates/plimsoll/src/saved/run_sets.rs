@@ -147,7 +147,7 @@ fn fill_positions(base: &Path, place: &Path, trial: &Position) -> Result<Vec<Pos
     Ok(runs.into_iter().map(position).collect())
 }
 
-/// Returns the number of search steps per unit of load.
+/// Returns the number of steps of the search in one unit of load.
 fn steps(records: &[StudyRecord]) -> u64 {
     let of = |record: &StudyRecord| match record {
         StudyRecord::Line { steps, .. } => Some(steps.get()),

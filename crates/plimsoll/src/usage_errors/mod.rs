@@ -87,7 +87,7 @@ pub fn explain<P: CommandFactory>(error: &clap::Error, words: &[OsString]) -> Fa
     }
 }
 
-/// Returns the command with the letters of a word in another order, such as `get` for `gte`.
+/// Returns the command that has the same letters as a word in another order, such as `get` for `gte`.
 fn anagram(word: &str, parser: &clap::Command) -> Option<String> {
     let letters = |word: &str| {
         let mut letters: Vec<char> = word.chars().collect();

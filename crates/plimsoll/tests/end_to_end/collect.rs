@@ -130,7 +130,7 @@ fn failures_are_reported_once_and_mistakes_teach() {
     }
 }
 
-/// The password of a renter comes from the environment, and appears nowhere.
+/// The password of a renter comes from the environment, and does not appear in any output.
 #[test]
 fn the_password_of_a_renter_comes_from_the_environment() {
     let _cores = shared_cores();

@@ -1,5 +1,6 @@
 //! `fill`: uploads with a journal, against the embedded S3 server, VersityGW and nginx. Clients and servers are killed.
-//! Afterwards, the target has the right bytes of every object that the journal records as stored. No upload stays open.
+//! Afterwards, the target must have the right bytes of every object that the journal records as stored, and no upload
+//! may be open.
 
 use super::s3::serve;
 use crate::support::versitygw::{ACCESS_KEY, SECRET_KEY, run};

@@ -16,7 +16,7 @@ struct Store {
     /// Parts of each upload, by upload ID.
     uploads: Vec<BTreeMap<u64, Vec<u8>>>,
     objects: BTreeMap<String, Vec<u8>>,
-    /// IDs of uploads whose completion the server began and did not end.
+    /// IDs of uploads that the server began to complete, but did not complete.
     claimed: Vec<usize>,
     log: Vec<String>,
     /// Number of uploads whose completion never ends.
@@ -132,8 +132,8 @@ fn a_completion_that_was_requested_twice_is_confirmed_by_reading_the_object() {
     assert_eq!(store.objects.len(), 4, "{:?}", store.log);
     let read = store.log.iter().filter(|request| request.starts_with("GET /bucket/f/object-")).count();
     assert_eq!(read, 2, "only the objects in doubt are read: {:?}", store.log);
-    // Each object has an initiation, two parts and a completion. The first two were completed twice, then uploaded
-    // again.
+    // Each object has an initiation, two parts and a completion. The completion of the first two objects was requested
+    // twice, and then they were uploaded again.
     let attempts = 4 * 4 + 2 * 5;
     assert_eq!((&report["attempts"], &report["sent_bytes"]), (&attempts.into(), &(6 * (6 << 20)).into()), "{report:#}");
 }

@@ -171,8 +171,8 @@ fn waits_ms(mut ends_ms: Vec<f64>) -> Vec<f64> {
     waits
 }
 
-/// Makes a run with two threads and this many file descriptors. The program itself needs 72 descriptors; the others are
-/// for connections.
+/// Makes a run with two threads and this many file descriptors. The program itself needs 72 descriptors. The other
+/// descriptors are for connections.
 fn with_descriptors(place: &TestDir, descriptors: u64, words: &[&str]) -> Ended {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("ulimit -n {descriptors}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_plimsoll")]);

@@ -1,5 +1,5 @@
-//! Emulated links: made, measured, loaded, reported and removed. Tests that need network namespaces are skipped where the
-//! system does not allow them.
+//! Emulated links. The tests make, measure, load, report and remove them. Tests that need network namespaces are
+//! skipped where the system does not allow them.
 
 use crate::support::{Ended, Nginx, Report, Running, TestDir, all_cores, shared_cores, signal, skip, wait_for};
 use serde_json::Value;
@@ -68,7 +68,7 @@ fn a_run_through_a_link_reports_the_path() {
     server.wait_for_line("serving http://198.18.0.2:8080");
     let url = "http://198.18.0.2:8080/blackhole/1MiB";
     let words = ["get", "--json", "--out", "out", "--link", url, "-c", "4", "-n", "20"];
-    // On a busy host, the emulator may be late. Then the run is rightly UNUSABLE, and is repeated.
+    // On a busy host, the emulator may be late. The run is then rightly UNUSABLE, and is repeated.
     let made = (0..TRIES).map(|_| {
         let _ = std::fs::remove_dir_all(place.path("out"));
         run(&place, &words)
@@ -266,7 +266,7 @@ fn an_ordinary_user_makes_and_uses_links_or_learns_what_is_missing() {
         return skip("this test needs root, mknod, unshare and setpriv");
     }
     if made.code == Some(4) {
-        // One line with the permission, and what works without it.
+        // The message must be one line that names the permission and an alternative that works without it.
         assert!(made.stderr.starts_with("plimsoll: "), "{}", made.stderr);
         assert_eq!(made.stderr.lines().count(), 1, "{}", made.stderr);
         assert!(made.stderr.contains("use `plimsoll link relay`, which needs no permission"), "{}", made.stderr);
@@ -316,7 +316,7 @@ fn a_daemon_ends_with_its_link_even_if_the_owner_is_killed() {
     let server = [nginx.to_str().unwrap(), "-p", &directory, "-c", "nginx.conf", "-e", "error.log"];
     for signal_name in ["KILL", "TERM"] {
         let Some(number) = up(&place, &["--down", "1ms"]) else { return };
-        // The command ends at once. Its daemon and the worker do not, and nginx erases its environment.
+        // The command ends at once, but its daemon and the worker do not. In addition, nginx erases its environment.
         run(&place, &[&["link", "exec", "--far", "--"], &server[..]].concat()).expect(0);
         let link = links(&place).remove(0);
         wait_for("nginx", || (at_its_ends(&link).len() >= 2).then_some(()));
@@ -324,7 +324,7 @@ fn a_daemon_ends_with_its_link_even_if_the_owner_is_killed() {
         assert!(record.exists(), "{}", record.display());
         signal(number.parse().unwrap(), signal_name);
         wait_for("end of nginx", || at_its_ends(&link).is_empty().then_some(()));
-        // Only this file is looked at, because every `link` command would clean up by itself.
+        // Look only at this file, because every `link` command would clean up by itself.
         wait_for("end of the record", || (!record.exists()).then_some(()));
     }
 }

@@ -355,7 +355,7 @@ fn a_receiver_of_opentelemetry_gets_all_totals() {
     let collector = receiver.wait_for_line("http://").trim().to_owned();
     let (_server, url) = serve();
     let place = TestDir::new();
-    // A push every 10 s, and one at the end.
+    // There is a push every 10 s, and one at the end.
     let mut command =
         place.command(["get", &url, "-d", "11s", "-R", "50", "--json", "--out", "out", "--otlp", &collector]);
     command.env("OTEL_EXPORTER_OTLP_HEADERS", "Authorization=Bearer%20c4nary");

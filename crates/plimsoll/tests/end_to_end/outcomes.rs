@@ -154,7 +154,7 @@ fn a_run_whose_operations_all_end_after_its_window_has_no_rate() {
     assert!(first.starts_with("PASS · no rate, because all 2 successes ended after the window"), "{first}");
 }
 
-/// The target stops one connection after the other within 150 ms.
+/// The target stops serving one connection after the other, within 150 ms.
 #[test]
 fn a_target_that_stops_step_by_step_fails_a_closed_run() {
     let _cores = shared_cores();
@@ -277,7 +277,8 @@ fn checksums_of_whole_bodies_are_compared_with_the_expected_ones() {
 fn the_ledger_counts_the_faults_that_the_client_reports() {
     let _cores = shared_cores();
     let place = TestDir::new();
-    // Without `--http2`, the lean front serves the requests. With `--http2`, the hyper front serves the requests.
+    // Without `--http2`, the server for plain HTTP/1 responds. With `--http2`, the server that is built on hyper
+    // responds.
     for front in [&[][..], &["--http2"]] {
         let fixed =
             ["serve", "--listen", "127.0.0.1:0", "--stop-after", "120s", "--truncate", "4:100", "--flip", "3:10"];

@@ -115,7 +115,7 @@ fn cleanup_finds_and_aborts_uploads_of_a_killed_run() {
     let bucket = ["prepare", "s3://bucket/x", "--make-bucket", "--count", "1", "--size", "1", "--print", "none"];
     run(&place, &server.endpoint(), &bucket).expect(0);
     // With two slots, a client has at most two open uploads. If more uploads are open, some are not from the first
-    // client. This remains true even if the server carries out one more completion after the kill.
+    // client. This is true even if the server carries out one more completion after the kill.
     let put = |location: &str, open: usize| {
         let words = [&["put", location, "--print", "none"][..], &PARTS].concat();
         let mut command = place.command(words);

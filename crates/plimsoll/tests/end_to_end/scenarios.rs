@@ -122,7 +122,7 @@ fn all_mistakes_in_the_settings_are_reported_at_once() {
 fn a_known_limit_of_300_ranges_is_found_next_to_nginx() {
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
     let _cores = all_cores();
-    // Searches that others disturbed show nothing about the targets.
+    // Searches that other processes disturbed show nothing about the targets.
     let found = (1..=TRIES).find_map(|attempt| {
         let lines = load_lines_of_the_booster_study(&nginx);
         let is_enough = |line: &Value| line["passed"].as_u64().is_some_and(|passed| passed > ENOUGH);
@@ -141,7 +141,7 @@ fn a_known_limit_of_300_ranges_is_found_next_to_nginx() {
 
 /// Level that nginx passes, which is above the limit of the stand-in.
 const ENOUGH: u64 = 400;
-/// Number of studies that are made until others disturb none of its searches.
+/// Maximum number of studies that are run until other processes disturb none of the searches of a study.
 const TRIES: usize = 3;
 
 /// Returns the load lines of a stand-in with a limit of 300 ranges, and of nginx.

@@ -23,7 +23,7 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Creates the state before the first poll. If `quiet` is true, only failures are printed, but not values.
+    /// Creates the state before the first poll. If `quiet` is true, only failures are printed, and no values.
     pub fn new(poller: &Poller, quiet: bool) -> Self {
         let columns = poller.columns().iter().map(|column| column.name.clone()).collect();
         let sources = poller.sources();

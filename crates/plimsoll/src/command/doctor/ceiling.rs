@@ -1,5 +1,5 @@
-//! The ceiling of this client: the maximum load that it can make. The embedded server is the target, because it uses
-//! little CPU time.
+//! The ceiling of this client, which is the maximum load that it can make. The embedded server is the target, because
+//! it uses little CPU time.
 
 use super::Finding;
 use crate::command::load_command::LoadCommand;
@@ -63,7 +63,7 @@ pub fn measure() -> Result<Vec<Finding>, Failure> {
 
 /// The result of a short load.
 pub struct Measured {
-    /// All intervals of the load together.
+    /// Summary of all intervals of the load.
     pub summary: Summary,
     /// CPU time that the only load thread used, in seconds.
     cpu_seconds: f64,

@@ -105,7 +105,7 @@ fn buffer(subject: &'static str, name: &str) -> Finding {
     let Some(most) = values.and_then(|values| values.last().copied()) else {
         return Finding::unknown(subject, format!("cannot read {name}"));
     };
-    // Speed of one connection at a round-trip time of 40 ms, in Gbit/s.
+    // Highest speed of one connection at a round-trip time of 40 ms, in Gbit/s.
     let gigabits = most as f64 * 8.0 / 0.040 / 1e9;
     Finding::when(
         most >= BUFFER_WANTED,

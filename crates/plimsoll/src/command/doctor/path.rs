@@ -1,5 +1,5 @@
-//! The path to a remote host, on which `plimsoll serve` runs: round trip, and the ceiling of its rate in both directions, with
-//! one stream and with many.
+//! The path to a remote host on which `plimsoll serve` runs. The round trip is measured, and the highest rate in both
+//! directions, with one stream and with many.
 
 use super::Finding;
 use super::ceiling::load;

@@ -87,7 +87,7 @@ impl Args {
         matches!(self.put.dialect.system, Some(System::Siad | System::Renterd))
     }
 
-    /// Returns the limit for retries outside of a run. The rule `gone` sets this limit.
+    /// Returns the time limit for retries outside of a run. The rule `gone` sets this limit.
     pub fn retry_limit(&self) -> RetryLimit {
         let gone = self.stop_when.iter().filter_map(|rule| match rule {
             StopRule::Gone(time) => Some(*time),

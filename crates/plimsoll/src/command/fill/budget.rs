@@ -33,7 +33,7 @@ impl Budget {
                 return Err(Failure::usage("--cap needs prices: add --prices, for example --prices s3-standard"));
             }
         };
-        // Fail now instead of after the first upload if the sheet has no rate for the currency.
+        // If the sheet has no rate for the currency, fail now instead of after the first upload.
         cap.decide(&Money::zero(currency), &budget.rates()).map_err(|error| refused(&error))?;
         match budget.costs.sheets.first().filter(|_| !args.has_ledger()) {
             None => Ok(budget),
@@ -71,7 +71,7 @@ impl Budget {
         Some(sheet.bill(&usage(totals, &self.costs.keep)).total().money)
     }
 
-    /// Returns the bytes that the target has still to pack, if it reports them.
+    /// Returns the number of bytes that the target still has to pack, if it reports this number.
     pub fn waiting_bytes(&self) -> Option<u64> {
         self.actual.as_ref()?.waiting_bytes()
     }
@@ -114,7 +114,8 @@ fn requests_of(size: u64, part_bytes: NonZeroU64) -> u64 {
     size.div_ceil(part_bytes.get()).max(1) + 2
 }
 
-/// Returns an example that needs every price of a fill. The bill of this example shows which prices are missing.
+/// Returns an example of usage that needs every price of a fill. The bill of this example shows which prices are
+/// missing.
 fn example() -> cost::Usage {
     let totals = Totals { objects: 1, file_bytes: 1, sent_bytes: 1, attempts: 1, ..Totals::default() };
     usage(&totals, &Months::zero())

@@ -9,7 +9,8 @@
 //! delete     delete stored objects
 //! ```
 //!
-//! Each phase is a run, as in other commands. In addition to the runs, the journal records which objects are stored.
+//! As in other commands, each phase is a run. In addition to the records of the runs, a journal records which objects
+//! are stored.
 
 mod args;
 mod budget;

@@ -92,7 +92,8 @@ impl Objects {
         Ok(Self { location, system, set, source, about, upload })
     }
 
-    /// Prepares the host and the plan for uploads: addresses, sessions, file descriptors.
+    /// Prepares the host and the plan for uploads. Looks up addresses, opens sessions, and checks the limit of file
+    /// descriptors.
     pub fn prepare(&mut self) -> Result<(), Failure> {
         execute::prepare(&mut self.upload)
     }
@@ -112,7 +113,8 @@ impl Objects {
         self.at(access).0.chosen(self.set.clone(), numbers)
     }
 
-    /// Returns the request that reads or deletes an object. `method` is used if the flags name no system.
+    /// Returns the request that reads or deletes an object. If the flags name no system, the request has the given
+    /// `method`.
     pub fn request(&self, args: &Args, access: Access, (method, kind): (&str, OpKind)) -> Result<RequestPlan, Failure> {
         let (location, form) = self.at(access);
         let (method, headers) = form.map_or((method, [].as_slice()), |form| (form.method, form.headers));

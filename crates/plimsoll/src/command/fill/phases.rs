@@ -97,15 +97,15 @@ fn carry_out_until_gone(
     Ok(end)
 }
 
-/// Returns the reason for the end of two phases. If the second phase did not finish, returns the reason of the second
-/// phase, and otherwise the reason of the first phase.
+/// Returns the reason for the end of two phases together: that of the second phase if this phase did not finish, and
+/// otherwise that of the first phase.
 fn after(first: SessionEnd, second: SessionEnd) -> SessionEnd {
     if second == SessionEnd::Finished { first } else { second }
 }
 
 /// Uploads the remaining objects. If some objects failed and others did not, another round follows. For example, a
-/// server that was restarted may have lost open uploads, and refuses further parts of them. Another round also asks
-/// about objects that the target has to confirm again.
+/// server that was restarted may have lost open uploads, and refuses further parts of them. The next round also asks
+/// the target about objects that it has to confirm again.
 fn upload_in_rounds(
     args: &Args,
     (objects, budget): (&Objects, &Budget),
@@ -285,7 +285,7 @@ struct Phase<'a> {
     record_of: &'a RecordOf,
 }
 
-/// Returns the stop rules that also end the phases after the uploads, in words.
+/// Returns, in words, the stop rules that also apply to the phases after the uploads.
 fn rules_after_uploads(session: &Session) -> Vec<(String, Option<String>)> {
     upload_journal::rules_so_far(session, |rule| matches!(rule, StopRule::Gone(_)))
 }

@@ -1,5 +1,5 @@
-//! Objects in doubt after an interruption. The journal has reserved but not confirmed these objects, so the target is
-//! asked about each of them.
+//! Objects in doubt after an interruption. According to the journal, they were reserved but not confirmed, so the
+//! target is asked about each of them.
 
 use super::Args;
 use super::objects::Objects;
@@ -68,8 +68,8 @@ pub fn recover(
     Ok(recovered)
 }
 
-/// Returns the numbers of the objects that the target does not have, or has with other bytes. Reads the objects back,
-/// because an object from an earlier fill with another seed may have the same size.
+/// Returns the numbers of the objects that the target does not have, or that have other bytes there. Reads the objects
+/// back, because an object from an earlier fill with another seed may have the same size.
 fn missing(args: &Args, objects: &Objects, client: &LocationClient<'_>, numbers: &[u64]) -> Result<Vec<u64>, Failure> {
     let pass = Pass {
         request: objects.reading_back(args)?,
@@ -122,7 +122,7 @@ fn parts(client: &LocationClient<'_>, upload: &Upload) -> Result<Option<Parts>, 
     }
 }
 
-/// Returns an open upload with the parts that the target has completely.
+/// Returns an open upload with those of its parts that the target has completely.
 fn open_upload(objects: &Objects, number: u64, id: Box<str>, parts: Parts) -> OpenUpload {
     let sizes = |parts: &Vec<ListedPart>| parts.iter().map(|part| (u32::from(part.number), part.size)).collect();
     let may_be_complete = parts.as_ref().is_none_or(|parts| objects.shape(number).is_covered_by(&sizes(parts)));

@@ -22,7 +22,7 @@ pub struct Session {
     journal: JournalWriter,
     /// The state of the fill, including records that are not durable yet.
     pub state: FillState,
-    /// The stop rules, with the state that they have after earlier sessions.
+    /// The stop rules, with their state after the earlier sessions.
     pub watch: StopWatch,
     /// Time during which earlier sessions ran.
     active_before: Duration,
@@ -112,7 +112,7 @@ impl Session {
         self.note(&Record::Event { unix_ms: unix_ms(), text: text.to_owned() })
     }
 
-    /// Returns the stop rule that holds even before the session uploads an object, if any.
+    /// Returns the stop rule that is already met before the session uploads an object, if there is one.
     pub fn stopped_already(&mut self) -> Option<Stopped> {
         let Totals { objects: files, file_bytes, .. } = self.state.totals;
         self.watch.note(Reached { active: self.active(), files, file_bytes, in_touch: true })
@@ -145,7 +145,7 @@ impl Session {
         };
         let path = self.directory.path().to_owned();
         let end = Record::SessionEnded { session: self.number, unix_ms: unix_ms(), reason: reason.clone() };
-        // If the disk is full, the journal has no record of the end. The next session then finds no end.
+        // If the disk is full, the journal gets no record of the end. The next session handles this.
         let noted = self.note_alive().and_then(|()| self.note(&end)).and_then(|()| self.sync());
         let noted = noted.and_then(|()| self.journal.close(unix_ms()));
         match noted {
@@ -200,7 +200,8 @@ impl Recalled {
         }
         let (active, bytes) = (self.active(), self.bytes);
         match &entry.record {
-            // The user continues the fill although the target was too slow or gone, so earlier values no longer count.
+            // The user continues the fill although the target was too slow or gone, so earlier values do not count any
+            // more.
             Record::SessionEnded { reason, .. } if is_about_the_target(reason) => self.watch.restart(active, bytes),
             // Reading back and deleting also count as progress.
             Record::Verified(_) | Record::Deleted(_) | Record::NotDeleted(_) => self.watch.restart(active, bytes),

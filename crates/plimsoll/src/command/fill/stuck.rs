@@ -1,13 +1,13 @@
-//! A fill that stores nothing for a while, although the target responds. For example, the target may be full.
+//! A fill that stores nothing for some time, although the target responds. For example, the target may be full.
 
 use measure::units::format_span;
 use measure::{AttemptClass, Counts, Enumerated, Stats};
 use report::number::count;
 use std::time::Duration;
 
-/// Time without a stored object until the first message.
+/// Time without a stored object after which the first message is printed.
 const TOLD_AFTER: Duration = Duration::from_secs(30);
-/// Factor by which this time grows with each message.
+/// Factor by which the time to the next message grows.
 const LONGER: u32 = 10;
 
 /// Failures since the last object was stored.

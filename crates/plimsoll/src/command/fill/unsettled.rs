@@ -5,7 +5,7 @@ use engine::{OpEntry, Sent};
 use std::time::{Duration, Instant};
 use store::journal::Unsettled;
 
-/// Time between two records while no upload ends. A kill loses the count of what was sent since the last record.
+/// Time between two records while no upload ends. After a kill, the attempts since the last record are not counted.
 const EVERY: Duration = Duration::from_secs(10);
 
 /// Attempts of a session's uploads without a result.
@@ -32,7 +32,7 @@ impl UnsettledUploads {
         *sent_bytes = sent_bytes.saturating_add(op.uploaded_bytes);
     }
 
-    /// Makes a record due, because uploads have ended. The attempts of these uploads are no longer in flight.
+    /// Makes a record due, because uploads have ended. Their attempts are then not in flight any more.
     pub fn note_ended(&mut self) {
         self.recorded_at = None;
     }

@@ -1,6 +1,6 @@
-//! The journal of an upload run. The journal records reserved objects before their upload, and confirmed and failed
-//! uploads. The journal also records attempts without a result, so that a kill does not lose their count. The observer
-//! also checks the stop rules.
+//! The journal of an upload run. It records reserved objects before their upload, confirmed and failed uploads, and
+//! attempts without a result, so that a kill does not lose their count. The observer that writes the journal also
+//! checks the stop rules.
 
 use super::budget::Budget;
 use super::objects::Objects;
@@ -28,7 +28,7 @@ use std::time::Duration;
 use store::StoreError;
 use store::journal::{AckedObject, Evidence, FailedObject, Record, SessionEnd};
 
-/// Window of the bandwidth that the user sees.
+/// Length of the time over which the bandwidth in the live view is averaged.
 const SHOWN_WINDOW: Duration = Duration::from_secs(60);
 
 /// Decimals of an amount in live metrics. Costs of small objects are far below a cent.
@@ -48,7 +48,7 @@ pub struct UploadJournal<'a> {
     streaks: Streaks,
     /// The directory of the local files, if there are any.
     source: Option<&'a SourceDirectory>,
-    /// The message and the end of the session, if this directory is gone.
+    /// The message and the reason for the end of the session, if this directory is gone.
     source_gone: Option<(String, SessionEnd)>,
     stuck: Stuck,
     unsettled: UnsettledUploads,
@@ -127,7 +127,7 @@ impl<'a> UploadJournal<'a> {
     }
 
     /// Reserves the next objects if a reservation is due. Operations with numbers below the returned number may start
-    /// now. Operations from number `started` have not started.
+    /// now. Operations with the number `started` or a higher number have not started yet.
     fn reserve(&mut self, at: Duration, started: u64) -> Result<Option<u64>, StoreError> {
         let next = self.from.saturating_add(started.saturating_sub(self.chosen));
         let Some(range) = self.reservation.due(at, next) else { return Ok(None) };
@@ -146,8 +146,8 @@ impl<'a> UploadJournal<'a> {
         }
         for op in ops {
             let (attempts, sent_bytes) = (u32::from(op.attempts), op.uploaded_bytes);
-            // An upload that the end of the session cut off stays in doubt, because it is neither stored nor failed. The
-            // same applies to an upload whose file cannot be reached.
+            // An upload that the end of the session cut off stays in doubt, because it is neither stored nor failed.
+            // The same applies to an upload if its file cannot be reached.
             if is_cut_off(op) || gone.is_some() && is_local(op) {
                 self.unsettled.add(op);
                 continue;
@@ -167,7 +167,7 @@ impl<'a> UploadJournal<'a> {
             }
         }
         self.unsettled.note_ended();
-        // Of several uploads of an object, the last created upload is the completed one.
+        // If an object has several uploads, the upload that was created last is the completed one.
         for object in &acked {
             if let Some(upload_id) = self.session.state.uploads.of(object.number).last().cloned() {
                 self.session.note(&Record::UploadGone { number: object.number, upload_id })?;
@@ -288,7 +288,7 @@ pub fn is_over(control: &Control) -> bool {
     control.reason().is_some() || sys::signals::interrupts().count > 0
 }
 
-/// Counts an operation as a failure in a row, or resets the count after a success.
+/// Counts consecutive failures. A failed operation increases the count, and a success resets it.
 pub fn note_streak(streaks: &mut Streaks, op: &OpEntry) {
     match (op.outcome, op.status) {
         (AttemptOutcome { class: AttemptClass::Ok, .. }, _) => streaks.note_success(),
@@ -326,7 +326,7 @@ impl Observer for UploadJournal<'_> {
             let synced = self.session.sync();
             self.keep(synced);
         }
-        // Only totals that are durable may be shown, and may stop the fill.
+        // Only durable totals may be shown, and only they may stop the fill.
         if self.failed.is_some() {
             return;
         }

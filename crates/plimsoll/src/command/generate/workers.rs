@@ -138,7 +138,7 @@ impl<'a> Workers<'a> {
             bytes: ByteSize(self.written.bytes.load(Ordering::Relaxed)),
             present: self.present.files.load(Ordering::Relaxed),
             elapsed: start.elapsed(),
-            // After the last file, an interrupt makes no difference.
+            // An interrupt after the last file is ignored.
             interrupted: interrupted.filter(|_| self.files() < self.dataset.count()),
         }
     }

@@ -1,9 +1,9 @@
 //! Recovery of a target after a level that overloaded it.
 //!
 //! An overloaded target may still be busy with its backlog. The next level would then measure the backlog instead of
-//! the target. The search therefore repeats a measurement of a few operations, one after the other. The wait ends when
-//! these operations are about as fast as before the first level. Before the wait, a message shows the maximum wait,
-//! which the search calculates from the backlog and the target's rate.
+//! the target. The search therefore waits, and measures a few operations, one after the other, again and again. The
+//! wait ends when these operations are about as fast as before the first level. Before the wait, a message shows the
+//! maximum wait, which the search calculates from the backlog and the target's rate.
 
 use crate::console;
 use crate::execute::{self, RunOptions};
@@ -28,7 +28,7 @@ const SLOWER_MAX: f64 = 2.0;
 const SLACK: Duration = Duration::from_millis(20);
 /// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Safety factor for the calculated duration of a backlog.
+/// Safety factor by which the calculated duration of a backlog is multiplied.
 const BACKLOG_SLOWER: f64 = 3.0;
 /// Minimum expected duration of a backlog for which a message is printed.
 const ANNOUNCED: Duration = Duration::from_secs(2);

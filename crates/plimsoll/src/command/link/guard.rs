@@ -12,7 +12,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 /// Line with which the guard reports that it has opened the ends of the link.
 const READY: &str = "ready\n";
 
-/// The guard of a link of this process. Dropping it ends the guard. Drop it after the link.
+/// The guard of a link of this process. Dropping this value ends the guard, so drop it after the link.
 #[derive(Debug)]
 pub struct Guard(Child);
 
@@ -29,7 +29,7 @@ impl Guard {
     }
 
     fn hand_over(&mut self, record: &Record) -> io::Result<()> {
-        // Its standard input stays open. The kernel closes it when this process ends, in whatever way.
+        // The standard input of the guard stays open. The kernel closes it when this process ends, for any reason.
         let input = self.0.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         input.write_all(format!("{}\n", serde_json::to_string(record)?).as_bytes())?;
         let mut line = String::new();

@@ -1,4 +1,4 @@
-//! The process that owns a link, and the way in which other processes of this program start it.
+//! The process that owns a link, and the functions with which other processes of this program start it.
 
 use super::guard::Guard;
 use super::{report_cleaned, show};
@@ -98,9 +98,9 @@ pub struct RelayArgs {
     pub until_stdin_closes: bool,
 }
 
-/// Time between two writes of the counts of a link.
+/// Interval at which the owner of a link writes its counts.
 const PUBLISH: Duration = Duration::from_millis(200);
-/// Time within which a server must end after it was asked to.
+/// Maximum time that a server may take to end after it was asked to end.
 const STOP_MAX: Duration = Duration::from_secs(10);
 /// Maximum length of a message between two processes of this program, in bytes.
 pub const MESSAGE_MAX: u64 = 64 << 10;
@@ -222,7 +222,7 @@ fn keep(session: &mut Session, until_stdin_closes: bool) -> Result<ExitCode, Fai
     Ok(ExitCode::SUCCESS)
 }
 
-/// How long the process of a [`Holder`] lives.
+/// Lifetime of the process of a [`Holder`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
     /// Until `link down`.
@@ -296,7 +296,7 @@ impl Holder {
 
 impl Drop for Holder {
     fn drop(&mut self) {
-        // The end of its standard input ends the process.
+        // The process ends when its standard input is closed.
         let Some(mut process) = self.process.take() else { return };
         drop(process.stdin.take());
         let _ = process.wait();

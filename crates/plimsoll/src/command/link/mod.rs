@@ -139,7 +139,7 @@ fn report_cleaned(cleaned: &[link::state::Cleaned]) {
 
 /// Maximum wait for the owner of a link to end by itself.
 const END_MAX: Duration = Duration::from_secs(10);
-/// Time between two looks at the records.
+/// Interval at which the records are read again.
 const LOOK: Duration = Duration::from_millis(20);
 
 fn down(args: &DownArgs) -> Result<ExitCode, Failure> {

@@ -13,8 +13,8 @@ use std::num::NonZeroU64;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of files of a run. The limit also applies to the number of visited files and directories, because
-/// links may lead to the same file many times.
+/// Maximum number of files of a run. It also limits the number of visited files and directories, because links may lead
+/// to the same file many times.
 const FILES_MAX: usize = 10_000_000;
 /// Linux's error number for "too many levels of symbolic links". No stable `ErrorKind` exists for this error.
 const ELOOP: i32 = 40;

@@ -17,9 +17,9 @@ use study::scenario::Scenario;
 /// The expected time, traffic and costs of a trial.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Projected {
-    /// Expected duration. `None` if the trial ends after a fixed amount of work, and the speed is unknown.
+    /// Expected duration. `None` if the trial ends after a fixed amount of work and its speed is unknown.
     time: Option<Duration>,
-    /// `true` if the time is only a limit, because the trial usually ends earlier, after a fixed amount of work.
+    /// `true` if the duration is only a limit, because the trial usually ends earlier, after a fixed amount of work.
     is_limit: bool,
     /// Maximum number of body bytes, or `None` if unknown.
     bytes: Option<f64>,

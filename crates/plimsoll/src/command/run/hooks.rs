@@ -1,5 +1,5 @@
-//! Hooks, which are commands that run before, during and after a trial. For example, hooks fill or check a cache,
-//! profile a server, or clean up. The output of hooks is written to a log next to the trial.
+//! Hooks: commands that run before, during and after a trial. For example, they fill or check a cache, profile a
+//! server, or clean up. The output of hooks is written to a log next to the trial.
 
 use crate::console;
 use crate::failure::Failure;
@@ -15,7 +15,7 @@ use sys::signals::Signal;
 
 /// Maximum duration of a hook.
 const TIME_MAX: Duration = Duration::from_secs(60 * 60);
-/// Time within which the hook `during` must end after the program has asked it to end.
+/// Maximum time that the hook `during` may take to end after the program has asked it to end.
 const STOP_MAX: Duration = Duration::from_secs(10);
 /// Interval at which interrupts are checked.
 const LOOK: Duration = Duration::from_millis(50);

@@ -34,7 +34,8 @@ pub fn check(planned: &[Planned]) -> Vec<Diagnostic> {
     faults
 }
 
-/// Gets the permission to make paths, if a trial needs one. Call it before this process starts its first thread.
+/// Gets the permission to make paths, if a trial needs a path. Call this function before this process starts its first
+/// thread.
 pub fn gain_permissions(planned: &[Planned]) -> Result<(), Failure> {
     if planned.iter().any(|trial| trial.command.link.is_some() && is_served(trial)) {
         link::permissions::gain().map_err(Failure::could_not_run)?;
@@ -73,7 +74,7 @@ impl OpenLink {
         Ok(Self { text: text.to_owned(), setting, seed, servers: Vec::new(), path: None, relays: Vec::new() })
     }
 
-    /// Returns whether this link has the same description.
+    /// Returns whether this link has the given description.
     pub fn is(&self, text: &str) -> bool {
         self.text == text
     }

@@ -19,8 +19,8 @@ const PLACEHOLDER: &str = "http://served.invalid";
 /// Word in settings for the address of the target's server.
 const WORD: &str = "served";
 
-/// Values of `url-file` for the objects in the list of the target's server: all of them, or those that the first server
-/// of a cluster owns.
+/// Values of `url-file` that stand for the objects in the list of the target's server: all of them, or those that the
+/// first server of a cluster owns.
 const LISTS: [(&str, bool); 2] = [("--url-file=served/all", false), ("--url-file=served/own", true)];
 /// Maximum number of objects in such a value. Each object becomes a word of the command line.
 const LISTED_MAX: u64 = 1000;
@@ -54,9 +54,9 @@ fn with_list(word: String, server: &TargetServer) -> Vec<String> {
     if urls.is_empty() { vec![word] } else { urls }
 }
 
-/// Returns flags with the keys of an S3 server, or with the password of a renter, that the study starts. These are the
-/// public defaults of `serve`. Returns no flags if the settings already choose keys or a password, or if the target is
-/// not such a server.
+/// If the study starts an S3 server or a renter, returns flags with its keys or its password. They are the public
+/// defaults of `serve`. Returns no flags if the settings already contain keys or a password, or if the target is not
+/// such a server.
 fn credentials(arguments: &[String]) -> Vec<String> {
     let is_given = |flag: &&str| arguments.iter().any(|word| word == flag || word.starts_with(&format!("{flag}=")));
     let has = |word: &str| arguments.iter().any(|given| given == word);

@@ -16,11 +16,11 @@ use study::scenario::{Target, TargetServer};
 use sys::namespace::Network;
 use sys::process::Process;
 
-/// Maximum length of a message of a server that does not start, in bytes.
+/// Maximum length, in bytes, of the message of a server that fails to start.
 const MESSAGE_MAX: u64 = 4096;
-/// Time within which a command must listen.
+/// Maximum time that a command may take until it listens.
 const LISTEN_MAX: Duration = Duration::from_secs(30);
-/// Time between two attempts to connect to a command that starts.
+/// Time between two attempts to connect to a command that is starting.
 const LOOK: Duration = Duration::from_millis(20);
 /// Environment variable with the address on which a command must listen.
 const LISTEN: &str = "PLIMSOLL_LISTEN";

@@ -102,7 +102,7 @@ pub fn check(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns whether the flags need the hyper front.
+/// Returns whether the flags need the server that is built on hyper.
 pub fn is_wanted(args: &Args) -> bool {
     let tls = &args.tls;
     let tls_or_http2 = tls.http2 || tls.tls || tls.tls_cert.is_some() || tls.tls_client_ca.is_some();
@@ -118,7 +118,7 @@ fn renterd(args: &Args) -> Result<Renterd, Failure> {
     args.stand_in.sia.renterd(args.s3.store_max, args.s3.bucket.clone(), local)
 }
 
-/// Starts the hyper front and prints its addresses.
+/// Starts the server that is built on hyper, and prints its addresses.
 pub fn start(args: &Args, config: &Config) -> Result<HyperServer, Failure> {
     let tls = tls(&args.tls)?;
     let s3 = if args.s3.s3 { Some(s3(args)?) } else { None };

@@ -14,7 +14,8 @@ use std::ops::Range;
 /// Key of the object that contains the record.
 const KEY: &str = ".plimsoll-mixed.json";
 
-/// Maximum valid number of an object. Without this limit, a damaged record could make `cleanup` delete for years.
+/// Maximum valid number of an object. Without this limit, a damaged record could make `cleanup` send requests for
+/// years.
 const NUMBERS_MAX: u64 = 1 << 40;
 
 /// The objects that `mix` wrote next to a dataset.
@@ -89,7 +90,7 @@ impl LocationClient<'_> {
         let written = execute::written();
         let own =
             MixRecord { below: written.below(), of_warmup: written.of_warmup(), open: known.open || !written.is_all() };
-        // Another run may have changed the record since this run started. That run may have ended by now.
+        // Another run may have changed the record since this run started, and may have ended in the meantime.
         let meanwhile = self.mix_record().map(|mixed| MixRecord { open: false, ..mixed.unwrap_or_default() });
         let kept = meanwhile.and_then(|meanwhile| match (before, written.is_any()) {
             // The loads were refused before they started, so nothing was written.

@@ -189,7 +189,7 @@ impl<'a> LocationClient<'a> {
         let query = format!("list-type=2&max-keys=1&prefix={prefix}");
         let reply = self.send(&RequestPlan { query: Some(query.into()), ..get() }, "")?;
         match reply.status {
-            // A user who may write does not always have permission to list.
+            // A user with permission to write does not always have permission to list.
             200..300 | 403 | 405 | 501 => Ok(()),
             _ => Err(Failure::could_not_run(format!(
                 "cannot use the bucket: {}; check bucket, keys and server",

@@ -1,11 +1,11 @@
-//! The course of a run: its intervals, with a limit on their number.
+//! The course of a run, as a limited number of points. A point contains one or several intervals.
 
 use super::times::Times;
 use measure::{Distribution, Interval};
 
 /// Maximum number of points. A terminal rarely has more columns.
 const POINTS_MAX: usize = 600;
-/// Minimum length, in seconds, of an interval that has its own point. Rates of shorter intervals depend on chance.
+/// Minimum length, in seconds, of an interval that gets its own point. Rates of shorter intervals depend on chance.
 const SECONDS_MIN: f64 = 0.2;
 
 /// The results of one or several consecutive intervals.
@@ -21,7 +21,8 @@ pub struct Point {
     pub good_bytes: u64,
     /// Response times of the operations that succeeded.
     times: Times,
-    /// Their percentiles. Computed once, because each frame of the live view shows those of all points.
+    /// Percentiles of these response times. Computed only once, because each frame of the live view shows the
+    /// percentiles of all points.
     pub percentiles: Option<Percentiles>,
     /// Number of intervals.
     intervals: u64,
@@ -117,8 +118,8 @@ impl History {
         &self.points
     }
 
-    /// Returns the mean of a value in each of `columns` parts of the time from 0 to `until`, in seconds. A point counts
-    /// with the time that lies in the part. `None` for parts without a point.
+    /// Returns the mean of a value in each of `columns` parts of the time from 0 to `until`, in seconds. Each point is
+    /// weighted by the time that it has in common with the part. `None` for parts without a point.
     pub fn columns(&self, columns: usize, until: f64, value: impl Fn(&Point) -> f64) -> Vec<Option<f64>> {
         let width = until / columns.max(1) as f64;
         let mut sums = vec![(0.0, 0.0); columns];

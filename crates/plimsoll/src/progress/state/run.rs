@@ -15,8 +15,8 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 use store::Begin;
 
-/// Time after which the objectives and the limit are computed again. Both walk through large histograms, which takes
-/// more CPU time than the rest of the view. They change slowly.
+/// Time after which the objectives and the limit are computed again. Both computations use large histograms, and take
+/// more CPU time than the rest of the view. Their results change slowly.
 const JUDGED_EVERY: Duration = Duration::from_millis(2500);
 
 /// A run in progress.
@@ -26,7 +26,7 @@ pub struct Run {
     pub target: String,
     /// The load, in one line.
     pub load: String,
-    /// Number of the run and of all runs, if there are several.
+    /// Number of the run, and number of all runs, if there are several.
     pub number: Option<(u64, u64)>,
     /// When the run ends.
     stop: StopAfter,
@@ -77,7 +77,7 @@ pub struct Details {
     /// views show neither.
     judged: OnceCell<Vec<ObjectiveResult>>,
     limit: OnceCell<Limit>,
-    /// End of the interval with which both were last computed.
+    /// End of the last interval that was included in both computations.
     judged_until: Option<Instant>,
     /// The latest failure, without secrets and without control characters.
     pub newest_failure: Option<String>,
@@ -144,7 +144,7 @@ impl Run {
         }
     }
 
-    /// Returns the time since the start of the warm-up, or since its end.
+    /// Returns the time since the start of the warm-up. After the warm-up, returns the time since its end.
     pub fn elapsed(&self) -> Duration {
         self.elapsed_at(self.now, self.stage())
     }
@@ -190,7 +190,7 @@ impl Run {
         (self.done, self.stop.ops.map(NonZeroU64::get))
     }
 
-    /// Returns the part of the run that is done, in 0..=1; `None` if it is unknown.
+    /// Returns how much of the run is done, in 0..=1; `None` if it is unknown.
     pub fn progress(&self) -> Option<f64> {
         if self.stage() == Stage::Drain {
             return Some(1.0);
@@ -235,8 +235,8 @@ impl Details {
         self.times.merge(point.times());
         self.history.add(point);
         self.summary.add(&self.model, interval);
-        // Merging all kinds again for each frame would take most of the CPU time of the view, because their histograms
-        // grow with the run.
+        // Merge each interval only once. Merging all kinds again for each frame would take most of the CPU time of the
+        // view, because their histograms grow with the run.
         interval.stats.kinds.iter().for_each(|(_, kind)| self.summary.all.merge(kind));
         let is_recent = self.judged_until.is_some_and(|until| interval.end.since(until) < JUDGED_EVERY);
         if !is_recent {
@@ -261,7 +261,8 @@ impl Details {
         has_begun.then(|| self.limit.get_or_init(|| Limit::of(&self.summary, &self.model)))
     }
 
-    /// Returns the responses by status code: those of the warm-up until the first measured one.
+    /// Returns the responses by status code. Before the first measured response, these are the responses of the
+    /// warm-up.
     pub fn statuses(&self) -> Vec<(u16, u64)> {
         self.counted().statuses.sorted()
     }
@@ -288,7 +289,7 @@ fn response_times(stats: &Stats) -> Cow<'_, Distribution> {
     }
 }
 
-/// Returns a failure in words, with the most important ones first, because the line may be cut.
+/// Returns a failure in words, with the most important words first, because the line may be cut.
 fn described(example: &Example) -> String {
     let why = if example.detail.is_empty() { example.cause().about().to_owned() } else { escape(&example.detail) };
     let mut pieces: Vec<String> = example.status.map(|status| format!("status {status}")).into_iter().collect();

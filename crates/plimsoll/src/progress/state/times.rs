@@ -2,7 +2,8 @@
 
 use measure::Distribution;
 
-/// Number of buckets over which times double. A bucket is 4.4 % wide, which is less than a chart on a terminal shows.
+/// Number of buckets in an octave, over which times double. A bucket is 4.4 % wide. A chart on a terminal cannot show
+/// smaller differences.
 const PER_OCTAVE: f64 = 16.0;
 
 /// Counts of response times by bucket.
@@ -30,7 +31,8 @@ impl Times {
         let (Some(histogram), Some(min), Some(max)) = (recorded.histogram(), recorded.min(), recorded.max()) else {
             return times;
         };
-        // Returns the end of the values of the histogram that end in a bucket. The first one starts at `first`.
+        // Returns the upper end of the last histogram value that ends in a bucket. The first of these values starts at
+        // `first`.
         let last_in = |bucket: u16, first: u64| {
             let last = (end(bucket).ceil() as u64).saturating_sub(1);
             let is_whole = histogram.highest_equivalent(last) <= last;
@@ -123,7 +125,7 @@ mod tests {
     fn no_time_is_lost_and_each_is_in_its_bucket() {
         let mut nanos = 1_u64;
         let mut recorded = Distribution::default();
-        // All magnitudes: also times that are narrower or wider than a value of the histogram.
+        // Test times of all magnitudes, for which buckets are narrower or wider than a value of the histogram.
         for number in 0..5_000_u64 {
             nanos = nanos.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             recorded.record((nanos >> 20) >> (number % 44));

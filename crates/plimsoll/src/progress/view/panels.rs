@@ -22,7 +22,7 @@ const MESSAGE_MAX: usize = 400;
 /// Width of the bar that shows the progress of a run, in characters.
 const BAR_MAX: usize = 40;
 
-/// Draws a frame with a title on the left, and one on the right. Returns the area inside.
+/// Draws a frame with one title on the left and another one on the right. Returns the area inside.
 pub fn panel(frame: &mut Frame<'_>, area: Rect, theme: Theme, left: Line<'_>, right: Line<'_>) -> Rect {
     let padded = |line: Line<'_>| {
         let mut spans = vec![Span::raw(" ")];
@@ -179,7 +179,7 @@ pub fn outcomes(frame: &mut Frame<'_>, area: Rect, theme: Theme, run: &Run) {
     for (index, line) in lines.into_iter().enumerate() {
         let above = (index as u16).min(inner.height);
         let rest = Rect { y: inner.y + above, height: inner.height - above, ..inner };
-        // The last line has the space that is left. In a single row, a mark shows that it is cut.
+        // The last line gets the remaining space. If it has only one row and is cut, a mark shows this.
         if index == last && rest.height > 1 {
             frame.render_widget(Paragraph::new(line).wrap(Wrap { trim: true }), rest);
         } else {
@@ -238,7 +238,7 @@ pub fn checks(frame: &mut Frame<'_>, area: Rect, theme: Theme, run: &Run) {
         one_line(frame, row, &line);
     }
     if let Some(limit) = details.limit() {
-        // The advice of the report, to run again with other flags, comes too early here.
+        // Leave out the advice to run again with other flags, because it comes too early during the run.
         let text = match limit.by {
             LimitedBy::NotDetermined => "limited by: not determined yet".to_owned(),
             _ => report::limit::text(limit),
@@ -247,8 +247,8 @@ pub fn checks(frame: &mut Frame<'_>, area: Rect, theme: Theme, run: &Run) {
     }
 }
 
-/// Returns a line for each objective, the missed ones first. If not all fit into `room` lines, the last line has the
-/// number of the others.
+/// Returns a line for each objective, the missed ones first. If they do not all fit into `room` lines, the last line
+/// shows the number of the others.
 fn objective_lines(details: &Details, theme: Theme, room: usize) -> Vec<Line<'static>> {
     let mut judged = details.judged().to_vec();
     judged.sort_by_key(|one| one.outcome == ObjectiveOutcome::Met);

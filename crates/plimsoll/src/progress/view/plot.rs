@@ -11,12 +11,12 @@ use ratatui::text::Line;
 use ratatui::widgets::{Axis, Chart, Dataset, GraphType, Widget};
 use report::number::time;
 
-/// Parts of a character cell, from one eighth to the whole.
+/// Characters that fill a part of a cell, from one eighth to the whole cell.
 const EIGHTHS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
-/// Minimum ratio of the largest and the smallest time in a chart, so that small differences look small.
+/// Minimum ratio of the largest and the smallest time on the axis of a chart, so that small differences look small.
 const SPAN_MIN: f64 = 4.0;
 
-/// Draws a column for each value. The highest column fills the area. A value above 0 is never invisible.
+/// Draws a column for each value. The highest column fills the area. Every value above 0 is visible.
 pub fn columns(values: &[Option<f64>], style: Style, area: Rect, buffer: &mut Buffer) {
     let most = values.iter().flatten().copied().fold(0.0, f64::max);
     let full = usize::from(area.height) * EIGHTHS.len();

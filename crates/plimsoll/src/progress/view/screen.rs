@@ -11,7 +11,8 @@ use ratatui::{Terminal, TerminalOptions, Viewport};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The live view on the terminal. The console opens and closes it, because messages and panics must get past it.
+/// The live view on the terminal. The console opens and closes it, because the console must also close it for messages
+/// and panics.
 pub struct Screen {
     theme: Theme,
     terminal: Option<Terminal<CrosstermBackend<Frame>>>,
@@ -19,7 +20,7 @@ pub struct Screen {
     frame: Frame,
 }
 
-/// The bytes of a frame. All bytes of a frame are written at once, so that other output never gets in between.
+/// The bytes of a frame. All bytes of a frame are written at once, so that other output never appears within a frame.
 #[derive(Clone, Debug, Default)]
 struct Frame(Arc<Mutex<Vec<u8>>>);
 
@@ -43,7 +44,7 @@ impl Screen {
     /// Draws the state. Opens the view if it is not open. Does nothing if the terminal cannot be used now.
     pub fn draw(&mut self, state: &State) {
         let Some(is_new) = overlay::open_view() else {
-            // The content of the terminal is unknown when the process gets it back.
+            // When the process gets the terminal back, the content of the terminal is unknown.
             self.terminal = None;
             return;
         };

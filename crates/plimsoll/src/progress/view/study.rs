@@ -46,8 +46,8 @@ pub fn draw(state: &State, study: &Study, theme: Theme, frame: &mut Frame<'_>) {
     latest_messages(frame, below, state);
 }
 
-/// Draws the results of the current run in words. In few lines, only one of the two parts fits: the responses if
-/// operations failed.
+/// Draws the results of the current run in words. If there are few lines, only one of the two parts is drawn. If
+/// operations failed, this part is the responses.
 fn below_charts(frame: &mut Frame<'_>, area: Rect, theme: Theme, run: &Run) {
     if is_wide(frame.area()) || area.height >= 8 {
         texts(frame, area, theme, run);

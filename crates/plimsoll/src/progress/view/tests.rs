@@ -283,7 +283,7 @@ fn a_fill() {
 #[test]
 fn a_fill_that_reads_back() {
     let rules = vec![("gone > 1h".to_owned(), Some("no contact for 0s".to_owned()))];
-    // The numbers of the uploads, which have ended, must not look like those of the phase.
+    // The uploads have ended, so their numbers must not look like the numbers of the current phase.
     let (bandwidth, spent) = (Some(15_000_000.0), Some("1.27 USD".to_owned()));
     let (objects, bytes) = ((5_000, 5_000), (50_000_000_000, 50_000_000_000));
     let cap = Some("5 USD".to_owned());

@@ -30,7 +30,7 @@ pub struct LedgerRecord {
     spending: Option<ActualSpending>,
 }
 
-/// The money that the target has spent since the first snapshot of the fill, and the data that it has still to pack.
+/// The money that the target has spent since the first snapshot of the fill, and the data that it still has to pack.
 #[derive(Clone, Debug)]
 pub struct ActualSpending {
     start: Ledger,
@@ -50,7 +50,7 @@ impl ActualSpending {
         self.start.spent_until(&self.latest().ledger, "").ok().map(|bill| bill.total().money)
     }
 
-    /// Returns the bytes that the target has still to pack, if it reports them.
+    /// Returns the number of bytes that the target still has to pack, if it reports this number.
     pub fn waiting_bytes(&self) -> Option<u64> {
         self.latest().waiting_bytes
     }

@@ -1,4 +1,4 @@
-//! Sia's renters as targets of a fill: requests to their control API, outside of any run.
+//! Sia's renters as targets of a fill. This module sends requests to their control API, outside of any run.
 //!
 //! The module [`readiness`] checks a renter before the first upload. The module [`ledger`] takes snapshots of the
 //! renter before and after the phases of a session, and samples in between.

@@ -1,5 +1,5 @@
-//! siad's list of files, which shows the objects that siad has completely uploaded in the background. The list is free,
-//! but downloading the objects would cost money.
+//! siad's list of files. It shows which objects siad has completely uploaded in the background. Reading the list is
+//! free, while downloading the objects would cost money.
 
 use super::super::objects::Objects;
 use super::Renter;
