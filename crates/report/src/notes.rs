@@ -14,13 +14,13 @@ use measure::units::DataRate;
 use measure::{Label, LimitedBy};
 use store::{Begin, Point, SavedRun};
 
-/// Maximum median response time at which every second of a run should have responses, in nanoseconds.
+/// Maximum median response time, in nanoseconds, of a run that should have responses in every second.
 const QUICK_NANOS_MAX: u64 = 100_000_000;
-/// Minimum share of the slots' time spent on failures at which a note is shown.
+/// A note is shown if slots spend at least this share of their time on failures.
 const FAILING_SHARE_MIN: f64 = 0.05;
-/// Minimum step of a closed run's rate at which a note is shown, as a share of the rate.
+/// A note is shown if the rate of a closed run comes in steps of at least this share of the rate.
 const RATE_STEP_MIN: f64 = 0.1;
-/// Minimum number of seconds during which the client was stopped at which a note is shown.
+/// A note is shown if the client was stopped for at least this number of seconds.
 const STOPPED_SECONDS_MIN: f64 = 1.0;
 
 /// Minimum number of resent operations, and their minimum share, at which a note is shown.
@@ -119,9 +119,9 @@ pub enum Note {
         /// Share of the time of all operations, from 0 to 1.
         share: f64,
     },
-    /// The window of a closed run is so short that whole operations are a coarse measure of its rate.
+    /// The window of a closed run is short compared with its operations, so its rate comes in large steps.
     CoarseRate {
-        /// How much higher the rate could be, as a share of it.
+        /// Size of a step, as a share of the rate.
         step: f64,
     },
     /// This client was stopped for some time, but too briefly to limit the run.

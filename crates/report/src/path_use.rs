@@ -1,5 +1,5 @@
-//! The share of an emulated path's rate that a run used, and a comparison of its response times with those at an equal
-//! share of the rate.
+//! The share of an emulated path's rate that a run used. Its response times are also compared with the times that
+//! operations would take if all slots shared the rate equally.
 
 use measure::Model;
 use measure::path::PathLimits;
@@ -11,8 +11,8 @@ use store::SavedRun;
 pub struct PathUse {
     /// Share of the rate that the run used, in the fuller direction.
     pub share: f64,
-    /// Time in which the mean operation would end if all slots shared the rate equally, with one round trip. `None` in the
-    /// open model.
+    /// Time that the mean operation would take if all slots shared the rate equally, including one round trip. `None`
+    /// in the open model.
     pub fair: Option<Duration>,
     /// Median response time as a multiple of this time.
     pub multiple: Option<f64>,

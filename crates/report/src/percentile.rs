@@ -89,7 +89,8 @@ pub fn range_of_all(stats: &KindStats, time: Timed, dropped: u64, q: f64) -> Per
     let shown = of(stats, dropped, q);
     let (successes, _) = stats.timed(time);
     let others = sum([stats.failed, dropped, stats.unfinished]);
-    // Failed operations are slower than all successes, so this is the same quantile among the successes.
+    // Failed operations count as slower than all successes, so this quantile of all operations is the quantile `among`
+    // of the successes.
     let among = q * (successes.count().saturating_add(others)) as f64 / successes.count().max(1) as f64;
     match (shown, stats.quantile_range(time, among.min(1.0))) {
         (Percentile::Value(high), Some(range)) if range.is_wide() => {

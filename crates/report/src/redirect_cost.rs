@@ -57,7 +57,7 @@ impl RunPair {
 }
 
 /// The share of goodput that is lost when reading through one server instead of directly from the owners. The share is
-/// negative if reading through one server is faster. Pairs in which nothing succeeded count too, as in all comparisons
+/// negative if reading through one server is faster. Pairs in which nothing succeeded also count, as in all comparisons
 /// of pairs ([`measure::statistics::difference`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cost {

@@ -376,7 +376,7 @@ fn stalled(name: &str, seed: u64) -> ComparedRun {
     })
 }
 
-/// The target is equally fast in all runs, but the client of the new ones was stopped now and then.
+/// The target is equally fast in all runs, but the client of the new runs was stopped now and then.
 #[test]
 fn stalls_of_the_client_do_not_make_a_target_slower() {
     let (base, new) = (runs("base", 5, 9, 1.0), (1..=9).map(|seed| stalled(&format!("new/{seed}"), seed)));

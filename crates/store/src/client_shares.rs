@@ -1,4 +1,4 @@
-//! The shares in the load of a client, which the writer and the reader of records check.
+//! The shares in the load of a client. Both the writer and the reader of records check them.
 
 use measure::ClientLoad;
 

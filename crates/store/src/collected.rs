@@ -21,7 +21,7 @@ pub const COLLECTED_FILE: &str = "collected.zst";
 const COLLECTED_FORMAT: u32 = 1;
 /// Maximum number of sources.
 pub const SOURCES_MAX: usize = 64;
-/// Size of the lines at which a frame is written.
+/// Size of the pending lines at which they are written as a frame.
 const BLOCK_BYTES: usize = 256 << 10;
 /// Maximum time between two writes. A crash of this process loses the polls since the last write.
 const FLUSH_EVERY: Duration = Duration::from_secs(5);
@@ -33,7 +33,7 @@ pub struct CollectedBegin {
     pub format: u32,
     /// Version of the program.
     pub version: String,
-    /// Wall time in milliseconds since 1970, from which the times of the polls count.
+    /// Wall time, in milliseconds since 1970, at which the clock of the polls is zero.
     pub started_unix_ms: u64,
     /// Time between two polls in milliseconds.
     pub every_ms: u64,
@@ -256,7 +256,7 @@ impl Collected {
             CollectedRecord::Begin(begin) => {
                 let first = *first_ms.get_or_insert(begin.started_unix_ms);
                 offset = begin.started_unix_ms.saturating_sub(first) as f64 / 1e3;
-                // Later begin records have the same columns, unless someone assembled the file by hand.
+                // Later begin records have the same columns, unless the file was assembled by hand.
                 let CollectedBegin { sources, columns, every_ms, .. } = *begin;
                 if collected.as_ref().is_none_or(|collected| collected.series.columns != columns) {
                     let series = Series::new(columns, every_ms as f64 / 1e3);

@@ -62,7 +62,8 @@ impl TemporaryFile {
 
 impl Drop for TemporaryFile {
     fn drop(&mut self) {
-        // After the rename, there is no temporary file to remove. If the removal fails, the next attempt overwrites it.
+        // After the rename, there is no temporary file to remove. If the removal fails, the next attempt overwrites the
+        // file.
         let _ = fs::remove_file(&self.temporary);
     }
 }

@@ -11,8 +11,8 @@ use zstd::zstd_safe::CParameter;
 
 /// Maximum size of the lines in a frame. Larger frames are neither written nor read.
 pub const FRAME_BYTES_MAX: usize = 32 << 20;
-/// Compression level. This is the fastest regular level, and reduces the size to a third. Speed matters, because the
-/// compressing thread shares a core with a thread that generates load.
+/// Compression level. This is the fastest regular level, and reduces the size to a third. Speed is important, because
+/// the compressing thread may share a core with a thread that generates load.
 const LEVEL: i32 = 1;
 /// Maximum window size of a frame, as an exponent of two. The value stands for 8 MiB.
 const WINDOW_LOG_MAX: u32 = 23;
@@ -217,8 +217,8 @@ impl<R: Read> FrameReader<R> {
     }
 }
 
-/// Counter of the frames that begin in the input. A broken frame is an incomplete end if no other frame follows, and
-/// damage otherwise.
+/// Counter of the frames that begin in the input. If no other frame follows a broken frame, it is the incomplete end of
+/// the file. Otherwise, it is damage.
 #[derive(Default)]
 struct Magic {
     matched: usize,
@@ -228,7 +228,8 @@ struct Magic {
 impl Magic {
     fn look(&mut self, bytes: &[u8]) {
         for byte in bytes {
-            // No prefix of the magic number is also a suffix, so after a mismatch the search restarts at this byte.
+            // No proper prefix of the magic number is also its suffix, so after a mismatch, the search can restart at
+            // this byte.
             self.matched = if *byte == MAGIC[self.matched] { self.matched + 1 } else { usize::from(*byte == MAGIC[0]) };
             if self.matched == MAGIC.len() {
                 (self.matched, self.seen) = (0, self.seen + 1);

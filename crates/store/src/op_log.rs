@@ -31,7 +31,7 @@ pub struct Slice {
 pub struct HopRecord {
     /// The host of the request, at most 256 bytes.
     pub host: String,
-    /// The time at which the first byte was handed to the kernel.
+    /// The time at which the first byte was passed to the kernel.
     #[serde(rename = "sent_nanos")]
     pub sent: Option<Instant>,
     /// The time at which the response was complete.
@@ -61,7 +61,7 @@ pub struct OpRecord {
     /// The actual start.
     #[serde(rename = "started_nanos")]
     pub started: Instant,
-    /// The time at which the first byte was handed to the kernel.
+    /// The time at which the first byte was passed to the kernel.
     #[serde(rename = "sent_nanos")]
     pub sent: Option<Instant>,
     /// The time at which the first byte of the final response was read.
@@ -122,7 +122,7 @@ impl OpLogWriter {
         Ok(Self { path, lines: LineWriter::new(frames) })
     }
 
-    /// Appends complete lines, including their line endings. The file gets the lines when a frame is full.
+    /// Appends complete lines, including their line endings. The lines are written to the file when a frame is full.
     ///
     /// # Errors
     /// [`StoreErrorKind::TooLarge`] for a line that is longer than any [`OpRecord`] can be. [`StoreError::is_full`] if

@@ -14,7 +14,7 @@ use std::path::Path;
 /// Maximum number of intervals that are read. This many one-second intervals cover 23 days, and joined intervals cover
 /// years. The points of this many intervals take 350 MB of memory.
 pub const INTERVALS_MAX: u64 = 2_000_000;
-/// Maximum accepted value of a share, such as the use of a core. Larger values could make sums infinite.
+/// Maximum accepted value of a share, such as the used share of a core. Larger values could make sums infinite.
 const SHARE_MAX: f64 = 1e12;
 /// Maximum accepted value of a sum in a joined interval. Larger values could make further sums infinite.
 const SUM_MAX: f64 = 1e24;
@@ -101,7 +101,7 @@ impl Progress {
         loop {
             let path = segments::path(dir, self.number);
             // If a next file exists, the current file is complete. A run in progress may create the next file at any
-            // time, so check before reading.
+            // time, so check this before reading the current file.
             let next = segments::path(dir, self.number.saturating_add(1));
             let is_last = !next.exists();
             let file = match self.number {

@@ -1,8 +1,8 @@
-//! The roll-up of a run in progress. The thread joins old intervals to longer intervals, and updates the snapshot.
+//! The roll-up of a run in progress: old intervals are joined to form longer intervals, and the snapshot is updated.
 //!
-//! A thread of the lowest priority rolls up the run, so that neither the load nor the intervals wait. The thread
-//! replaces files as a whole. The new content has the same sum as the old content. If the thread fails or is killed at
-//! any moment, the files only stay larger than necessary.
+//! A thread of the lowest priority does this work, so that neither the load nor new intervals have to wait for it. The
+//! thread replaces files as a whole. The new content has the same sum as the old content. If the thread fails or is
+//! killed at any moment, the files only stay larger than necessary.
 
 use crate::error::StoreErrorKind;
 use crate::record::{Begin, Record, RecordRef, Segment};
@@ -41,8 +41,8 @@ pub struct RollUpRules {
 impl RollUpRules {
     /// Rules that keep every interval as it was measured.
     pub const NEVER: Self = Self { file: Duration::MAX, ..Self::DEFAULT };
-    /// The rules of real runs. At the age of the first step, the columns of a heat map are longer than the joined
-    /// intervals of this step.
+    /// The rules of real runs. When intervals have reached the age of the first step, the columns of a heat map are
+    /// already longer than the joined intervals of this step.
     pub const DEFAULT: Self = Self {
         file: Duration::from_secs(900),
         steps: [
@@ -82,7 +82,8 @@ impl RollUp {
     pub(crate) fn completed(&self, number: u32) {
         self.shared.complete.store(number, Ordering::Release);
         if let Some(wake) = &self.wake {
-            // If the channel is full, the thread has not taken the last message yet. It will then read the new number.
+            // If the channel is full, the thread has not received the last message yet. When it does, it reads the new
+            // number.
             let _ = wake.try_send(());
         }
     }
@@ -200,7 +201,7 @@ impl Worker {
     }
 }
 
-/// A file whose reads fail once the thread has to stop.
+/// A file whose reads fail as soon as the thread has to stop.
 struct UntilStopped {
     file: File,
     shared: Arc<Shared>,

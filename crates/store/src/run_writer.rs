@@ -35,8 +35,8 @@ pub struct RunWriter {
     copy: Option<RecordCopy>,
 }
 
-/// A run directory whose run has not begun. Creating the files may take long on a slow disk. Beginning the run then
-/// takes little time. If this value is dropped, the files are removed.
+/// A run directory whose run has not begun. On a slow disk, creating the files may take long, so they are created in
+/// advance. If this value is dropped, the files are removed.
 pub struct NewRun {
     files: NewFiles,
     frames: FrameWriter,
@@ -127,7 +127,7 @@ impl RunWriter {
     }
 
     /// Sets a function that [`RunWriter::interval`] calls between its steps. Serializing, compressing and writing take
-    /// a fraction of a millisecond each. The function lets another thread on the same core run between two steps.
+    /// a fraction of a millisecond each. Between two steps, the function lets another thread on the same core run.
     #[must_use]
     pub fn giving_way(mut self, give_way: fn()) -> Self {
         self.frames.set_give_way(give_way);
@@ -232,7 +232,7 @@ impl RunWriter {
         }
         self.frames.give_way();
         self.frames.append(&self.line).map_err(|error| StoreError::new(&self.path, error))?;
-        // The first record of a file only describes the directory.
+        // Do not copy the first record of a file, because it only describes the directory.
         if let Some(copy) = self.copy.as_mut().filter(|_| !matches!(record, RecordRef::Segment(_))) {
             copy(self.line.strip_suffix(b"\n").unwrap_or(&self.line));
         }
@@ -342,7 +342,7 @@ pub(crate) mod tests {
         let capacity = file.metadata().unwrap().len() as usize + 1000;
         let disk = SmallDisk { file, capacity, reserve: dir.path().join(RESERVE_FILE) };
         writer.frames = FrameWriter::new(Box::new(disk)).unwrap();
-        // The replacement medium starts after the begin record.
+        // The replacement medium begins after the begin record.
         writer.frames.set_len(capacity as u64 - 1000);
 
         let mut stored = 0;

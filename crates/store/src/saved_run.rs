@@ -169,8 +169,8 @@ impl SavedRun {
         &self.summary
     }
 
-    /// Returns whether the records are complete from begin to end. This is so if the run completed, or was stopped and
-    /// shut down properly.
+    /// Returns whether the records are complete from begin to end. This is the case if the run completed, or was
+    /// stopped and ended properly.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let in_order = |end: &End| match end.reason {
@@ -178,8 +178,8 @@ impl SavedRun {
             | EndReason::Interrupted { .. }
             | EndReason::StoppedEarly { .. }
             | EndReason::Aborted { .. } => true,
-            // Some operations began before the time that all merged runs share, or ended after it. Only one of the two
-            // events was counted for them.
+            // Some operations began before the time that all merged runs have in common, or ended after it. For these
+            // operations, only the start or only the end was counted.
             EndReason::Merged { .. } | EndReason::AgentsLost { .. } => false,
             EndReason::StartsApart { .. } => true,
             EndReason::DiskFull | EndReason::Unreachable { .. } | EndReason::Failed { .. } => false,

@@ -1,6 +1,6 @@
 //! Files of the records of a run, and the replacement of their content.
 //!
-//! The first file contains the begin record. A long run continues in further files. Shorter files can therefore replace
+//! The first file contains the begin record. A long run continues in further files, so that shorter files can replace
 //! old files while the run is in progress.
 
 use crate::error::{StoreError, StoreErrorKind};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// Name of the first file of records.
 pub const RECORDS_FILE: &str = "records.jsonl.zst";
-/// Size of the lines at which a frame of a replacement ends.
+/// Size of the lines in a frame of a replacement. When this size is reached, the frame ends.
 const FRAME_BYTES: usize = 256 << 10;
 /// Compression level of replacements. The level may be slow, because nothing waits for replacements.
 const LEVEL: i32 = 3;

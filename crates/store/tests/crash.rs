@@ -168,7 +168,7 @@ fn damage_in_the_middle_is_reported_with_its_position() {
 fn other_formats_and_other_files_are_rejected() {
     let pack = |text: &str| zstd::bulk::compress(text.as_bytes(), 1).unwrap();
     for format in [1, 3] {
-        // Another version may lack fields and have others, in all records.
+        // In another version, any record may lack fields or have other fields.
         let begin = format!("{{\"begin\":{{\"format\":{format},\"other\":true}}}}\n");
         let run = directory(RECORDS_FILE, &[pack(&begin), pack("{\"interval\":{}}\n")].concat());
         for error in [read(run.path()).unwrap_err(), SavedRun::read(run.path()).unwrap_err()] {

@@ -13,8 +13,8 @@ enum End {
     High,
 }
 
-/// Returns, for each row with ranges, the conclusion that holds whichever ends of the ranges are true. It is inconclusive if
-/// the ends lead to different conclusions. `None` for rows without ranges.
+/// Returns the conclusion for each row with ranges. If different ends of the ranges lead to different conclusions, the
+/// row is inconclusive. `None` for rows without ranges.
 pub(super) fn conclusions(
     rows: &[Row],
     compared: &[Compared],

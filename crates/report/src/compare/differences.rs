@@ -71,7 +71,7 @@ pub fn load_differences(a: &SavedRun, b: &SavedRun) -> Vec<String> {
     found.0
 }
 
-/// Maximum difference in size, as a share, at which two runs of a single object count as reading the same object.
+/// Maximum difference in size, as a share. If two runs of a single object differ by less, they read the same object.
 const SIZE_TOLERANCE: f64 = 0.01;
 
 /// Adds the differences between the first successful responses: the versions of HTTP and TLS, and the size of a single
@@ -166,7 +166,7 @@ pub fn all_differences(base: &[ComparedRun], new: &[ComparedRun]) -> Vec<String>
 
 /// Returns whether the client limited all runs of one side and none of the other side, or significantly more runs of
 /// one side. On a host where the client and the target share the cores, either of them may limit a run by chance. In
-/// this case, the numbers of limited runs differ a little although nothing differs between the sides.
+/// this case, the numbers of limited runs may differ a little, even if there is no difference between the sides.
 fn are_limited_unequally(base: &[ComparedRun], new: &[ComparedRun]) -> bool {
     let unit = |run: &ComparedRun| Share { ok: f64::from(u8::from(rates_are_lower_bounds(&run.run))), of: 1.0 };
     let side = |runs: &[ComparedRun]| runs.iter().map(unit).collect::<Vec<Share>>();

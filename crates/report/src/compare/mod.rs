@@ -1,9 +1,9 @@
 //! Comparison of two sets of saved runs. Each metric is worse, better, equivalent or inconclusive.
 //!
 //! If a side has several runs, each run is one observation. The sides are then compared by ranks, or pair by pair. With
-//! one run per side, each second of a run is one observation. Such a comparison separates a change from chance within
-//! these two runs, but does not predict other runs. Success is compared first, with a separate test. A run in which
-//! everything failed counts as slower than any other run. The statistics are in [`measure::statistics`], and the
+//! one run per side, each second of a run is one observation. Such a comparison distinguishes a change from chance
+//! within these two runs, but does not predict other runs. Success is compared first, with a separate test. A run in
+//! which everything failed counts as slower than any other run. The statistics are in [`measure::statistics`], and the
 //! formulas in docs/measurement.md.
 
 mod by_client;
@@ -42,7 +42,7 @@ pub struct ComparedRun {
 /// The unit of observation in a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// A second of a run, if each side has one run. The conclusion holds within these runs only.
+    /// A second of a run, if each side has one run. The conclusion is only about these runs.
     WithinRuns,
     /// A run, if a side has several runs.
     AcrossRuns,
@@ -82,7 +82,7 @@ pub struct Row {
     pub failed: [u64; 2],
     /// Conclusion.
     pub conclusion: Conclusion,
-    /// `true` if stalls of the client, which may have prolonged operations, decide the conclusion. It is then
+    /// `true` if the conclusion depends on stalls of the client, which may have prolonged operations. It is then
     /// inconclusive.
     pub client_decides: bool,
 }
@@ -109,7 +109,7 @@ pub struct Comparison<'a> {
     pub sides: Sides,
     /// Unit of observation.
     pub scope: Scope,
-    /// Largest difference that does not matter, as a share of 1.
+    /// Largest difference that is not important, as a share of 1.
     pub margin: f64,
     /// Metrics that both sets have.
     pub rows: Vec<Row>,
@@ -214,8 +214,9 @@ fn across(metric: ComparisonMetric, base: &[f64], new: &[f64], scope: Scope) -> 
     }
 }
 
-/// Returns the largest step in which the rate of a closed run is known, as a share of the rate. The rate of an open run
-/// is the scheduled rate, so it has no steps.
+/// Returns the size of the largest step in the rates of these runs, as a share of the rate. The rate of a closed run
+/// comes in steps, because it counts whole operations. The rate of an open run is the scheduled rate, so it has no
+/// steps.
 fn rate_step(base: &[ComparedRun], new: &[ComparedRun]) -> f64 {
     let runs = base.iter().chain(new).map(|run| &run.run).filter(|run| !run.begin.model.is_open());
     runs.filter_map(|run| run.summary().rate_step()).fold(0.0, f64::max)

@@ -10,7 +10,7 @@ use measure::{Distribution, Interval, Stage};
 use std::io::{self, Write};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Number of percentile lines for each halving of the number of remaining samples. This is HdrHistogram's default.
+/// Number of percentile lines before the number of remaining samples is halved. This is HdrHistogram's default.
 const TICKS_PER_HALF: u32 = 5;
 /// Nanoseconds per millisecond. Plotters expect milliseconds.
 const MILLISECOND: f64 = 1e6;

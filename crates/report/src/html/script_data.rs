@@ -125,7 +125,7 @@ pub struct Group {
     pub caption: String,
     /// Names of the lines, indexed by [`Marks::order`].
     pub lines: Vec<String>,
-    /// Metrics from which the reader selects. The group shows the first metric at first.
+    /// Metrics from which the reader selects. At the start, the group shows the first of them.
     pub choices: Vec<Choice>,
 }
 

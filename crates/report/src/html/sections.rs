@@ -31,7 +31,7 @@ fn add(blocks: &mut Vec<Block>, block: text::Block) {
         text::Block::Table(table) => {
             let (heads, rows) = table.parts();
             let columns = table.widths().len();
-            // A title may have several lines. Join them.
+            // Join the lines of a title, which may have several.
             let title = |column: usize| {
                 let words: Vec<&str> = heads.iter().filter_map(|head| head.get(column)).map(String::as_str).collect();
                 words.join(" ").trim().to_owned()

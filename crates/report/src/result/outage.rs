@@ -9,10 +9,10 @@ use store::{Point, SavedRun};
 
 /// Quantile of the response times that counts as the usual time of a successful operation.
 const USUAL: f64 = 0.9;
-/// Relative resolution of recorded waits: three digits.
+/// Relative resolution of recorded waits, which have three digits.
 const RESOLUTION: f64 = 1e-3;
-/// Share of a silence during which the target may have stopped step by step. Operations that started in this time and
-/// then hung belong to the outage, even if other operations succeeded later.
+/// Length of the time before a silence in which the target may have stopped step by step, as a share of the silence.
+/// Operations that started in this time and then hung belong to the outage, even if other operations succeeded later.
 const ONSET: f64 = 0.1;
 
 /// Returns the intervals of the measured window.
@@ -21,7 +21,7 @@ fn window(run: &SavedRun) -> impl DoubleEndedIterator<Item = &Point> {
 }
 
 /// Returns the intervals of the measured window that are at least a second long. A shorter last interval is left out,
-/// because it has fewer operations only for its length.
+/// because it has fewer operations only because of its length.
 pub(crate) fn whole_seconds(run: &SavedRun) -> impl Iterator<Item = &Point> {
     window(run).filter(|point| point.end.since(point.start) >= INTERVAL)
 }
@@ -52,8 +52,8 @@ fn silence(run: &SavedRun) -> Option<Silence> {
     let served = since.served?;
     let (earliest, sign) = served.last_ok.map_or((served.start, served.end), |ok| (ok, ok));
     let end = run.points.last()?.end.max(run.end.as_ref().map_or(Instant::ZERO, |end| end.at));
-    // A target rarely stops all operations at one moment. An operation may also have been sent just before the last
-    // successful operation ended.
+    // A target rarely stops all operations at the same moment. In addition, an operation may have been sent just before
+    // the last successful operation ended.
     let longest = Duration::from_nanos(end.nanos_since(earliest)).mul_f64(1.0 + ONSET) + usual(run);
     let last_failed = since.last_failed.map(|at| at.min(last.end));
     Some(Silence {

@@ -30,8 +30,9 @@ pub fn columns(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Returns the columns to leave out, so that a table fits. `optional` has the columns that may be left out, in the order
-/// in which this happens. `fits` gets the columns that are left out. If nothing helps, all of them are left out.
+/// Returns the columns to leave out, so that a table fits. `optional` contains the columns that may be left out, the
+/// first one first. `fits` returns whether the table fits without the given columns. If it never fits, all optional
+/// columns are left out.
 pub fn left_out_columns(optional: &[usize], fits: impl Fn(&[usize]) -> bool) -> &[usize] {
     let mut left_out = (0..optional.len()).map(|number| &optional[..number]);
     left_out.find(|left_out| fits(left_out)).unwrap_or(optional)
@@ -76,7 +77,7 @@ impl Table {
         self.rows.split_at(self.heads)
     }
 
-    /// Returns whether a column is aligned to the left. This is so for the first column, and for the text columns after
+    /// Returns whether a column is aligned to the left. This applies to the first column, and to the text columns after
     /// the numbers.
     pub fn is_left(&self, column: usize) -> bool {
         column == 0 || column >= self.left_from

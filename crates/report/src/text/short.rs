@@ -77,7 +77,8 @@ impl Lines {
     }
 }
 
-/// Returns a line of at most `width` characters. If the line or the text after it was cut, it ends with `…`.
+/// Returns a line of at most `width` characters. If the line is cut, or the lines after it are left out, it ends with
+/// `…`.
 fn clipped(line: &str, width: usize, more_follows: bool) -> String {
     // A colored line is short enough, because `Layout` has wrapped it. The measured width includes the color codes.
     let fits = columns(line) <= width || line.contains('\u{1b}');
@@ -92,7 +93,7 @@ fn clipped(line: &str, width: usize, more_follows: bool) -> String {
 fn head(lines: &mut Lines, overview: &Overview) {
     let mut pieces = vec![overview.result.text().to_owned()];
     pieces.extend(overview.pieces());
-    // A result without its reason would be useless, so it has more lines than any other part.
+    // A result without its reason would be useless, so this part may have more lines than any other part.
     lines.part(4, |page| page.first_line(paint(overview.result), pieces));
     match overview.further_reasons.as_slice() {
         [] => {}

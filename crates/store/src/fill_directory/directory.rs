@@ -20,7 +20,7 @@ pub struct FillDirectory {
     lock: Arc<File>,
 }
 
-/// The session that created a fill, as seen from the current session.
+/// Creator of a fill: the current session or an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A fill that this session created.
@@ -102,13 +102,13 @@ impl FillDirectory {
         Reservation::take(path)?.start(identity)
     }
 
-    /// Opens an existing fill with its own settings.
+    /// Opens an existing fill with the settings that it was created with.
     ///
     /// # Errors
     /// [`FillError::NotAFill`], [`FillError::InUse`];
     /// [`StoreErrorKind::Format`](crate::StoreErrorKind::Format) for a fill of another version; errors of the system.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        // Check this first, to leave no lock file in a directory that is not a fill.
+        // Check this first, so that no lock file is left in a directory that is not a fill.
         identity::read(path)?;
         let lock = lock::take(path)?;
         let SavedIdentity { identity, hash } = identity::read(path)?;

@@ -21,7 +21,7 @@ pub(super) fn take(directory: &Path) -> Result<Arc<File>, StoreError> {
         Err(TryLockError::WouldBlock) => return Err(StoreError::new(directory, FillError::InUse { pid: pid(&file) })),
         Err(TryLockError::Error(error)) => return Err(StoreError::new(&path, error)),
     }
-    // Only an error message needs the content, so a full disk does not matter.
+    // Ignore a full disk, because only an error message needs the content.
     let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
     Ok(Arc::new(file))
 }

@@ -319,7 +319,7 @@ mod tests {
             let mut bytes = fs::read(&path).unwrap();
             *place.get_mut(&mut bytes) ^= flip;
             let items: Vec<_> = ManifestReader::new(bytes.as_slice()).collect();
-            // A frame header has unused bits, so some changes do no damage.
+            // A frame header has unused bits, so some changes have no effect.
             if items.iter().all(Result::is_ok) {
                 prop_assert!(items.into_iter().map(Result::unwrap).eq(many(50)));
             }

@@ -1,8 +1,8 @@
 //! The time during which a session ran.
 //!
 //! Wall clocks can be set while a fill runs, and a session that waits for its target may write nothing for hours. A
-//! session therefore regularly records its duration by a monotonic clock. After such a record, the wall clock adds the
-//! time up to later records, but never more than the usual time between two such records.
+//! session therefore regularly records its duration by a monotonic clock. The time between such a record and later
+//! records is taken from the wall clock, but is limited to the usual time between two such records.
 
 use std::time::Duration;
 

@@ -6,8 +6,8 @@ pub const COLUMNS_MAX: usize = 1200;
 /// once per second.
 const FIRST_COLUMN_MS: u64 = 1000;
 
-/// The objects and bytes that a fill stored over time. Beyond the maximum number of columns, each two neighbors are
-/// merged.
+/// The objects and bytes that a fill stored over time. If there are too many columns, neighboring columns are merged in
+/// pairs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct History {
     /// Wall time of the start of the first column, in milliseconds since 1970.

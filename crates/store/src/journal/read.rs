@@ -32,7 +32,7 @@ pub struct Extent {
     pub bytes: u64,
     /// Size of the incomplete end that the last session was writing when it was killed.
     pub torn_bytes: u64,
-    /// Number of bytes that are not part of the journal. They follow a failed write or sync in a segment, or form a
+    /// Number of bytes that are not part of the journal. They follow a failed write or sync in a segment, or are a
     /// segment that never became part of the journal.
     pub abandoned_bytes: u64,
 }
@@ -42,8 +42,8 @@ pub struct Extent {
 pub(crate) struct Tip {
     /// The part of the last segment that is known to be on the disk.
     pub(crate) previous: Option<Previous>,
-    /// The complete records after that part. If their sync failed, or the session was killed before the sync, these
-    /// records may be in memory only.
+    /// The complete records after that part. They may be in memory only, if their sync failed or the session was killed
+    /// before the sync.
     pub(crate) tail: Vec<u8>,
     /// Sequence number of the first record of the tail.
     pub(crate) tail_seq: u64,
@@ -85,7 +85,8 @@ pub(crate) fn read(
     Ok((extent, tip))
 }
 
-/// Follows the headers from the last segment to the first. Returns the segments from the first to the last.
+/// Follows the headers from the last segment back to the first. Returns the segments in order, from the first to the
+/// last.
 fn chain<'a, 'b>(
     sources: &'b [Source<'a>],
     identity: Option<&[u8; 32]>,
@@ -224,7 +225,7 @@ fn check_size(link: &Link<'_, '_>, next_seq: u64) -> Result<u64, StoreError> {
     Ok(limit)
 }
 
-/// Returns whether a later group states that the bytes at this offset were on the disk.
+/// Returns whether a later group of records states that the bytes at this offset were on the disk.
 fn was_durable(source: &Source<'_>, at_byte: u64) -> Result<bool, StoreError> {
     let mut rest = Vec::new();
     let read = source.open(at_byte)?.take(SEGMENT_BYTES_MAX).read_to_end(&mut rest);

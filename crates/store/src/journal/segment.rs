@@ -8,14 +8,15 @@
 //! group   = record of type 1: durable length u64 | Unix time in ms u64, then records of type 2 and above
 //! ```
 //!
-//! A group is written and synced at once. Its first record states how many bytes of the segment were durable before. A
-//! bad record within the durable bytes is damage. A bad record after all durable bytes is the incomplete end that a
-//! crash leaves. Headers and group records have the sequence number of the record that follows.
+//! The records of a group are written and synced together. The first record of a group states how many bytes of the
+//! segment were on the disk before this group. A bad record within these durable bytes is damage. A bad record after
+//! all durable bytes is the incomplete end that a crash leaves. Headers and group records have the sequence number of
+//! the record that follows.
 //!
 //! The header states the size of the valid part of the previous segment, because a failed write or sync leaves
 //! unreliable bytes. The new segment repeats the records that may have been in memory only, up to the sequence number
-//! "committed from". If a segment does not reach this number, or has no record, a crash cut the segment off. Readers
-//! ignore such a segment.
+//! "committed from". If a segment ends before this number, or has no record, a crash has cut it off. Readers ignore
+//! such a segment.
 
 use super::payload::Malformed;
 use crc_fast::{CrcAlgorithm, Digest};
@@ -177,7 +178,7 @@ impl Group {
     }
 
     /// Searches `bytes` for valid group records, and returns the largest durable length in them. `start` is the
-    /// position of the first byte. A length above the position of its record is not valid.
+    /// position of the first byte. A length that is larger than the position of its record is not valid.
     pub(crate) fn search(bytes: &[u8], start: u64) -> Option<u64> {
         let mut head = [0; 5];
         head[..4].copy_from_slice(&(GROUP_PAYLOAD_BYTES as u32).to_le_bytes());

@@ -85,8 +85,8 @@ pub(crate) fn sources_in(directories: &[&Path]) -> Result<Vec<Source<'static>>, 
             named.push((number, entry.path()));
         }
     }
-    // A session may be writing. A segment reaches its final size before the next segment has any records. So get the
-    // size of the later segment first.
+    // A session may be writing. A segment reaches its final size before the next segment has any records. Therefore,
+    // get the sizes of later segments first.
     named.sort_by(|a, b| b.cmp(a));
     let mut sources = Vec::with_capacity(named.len());
     for (number, path) in named {

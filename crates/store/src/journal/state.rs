@@ -36,7 +36,7 @@ pub struct FillState {
     pub uploads: OpenUploads,
     /// Sums over all sessions.
     pub totals: Totals,
-    /// Part of `totals` that the last session has sent for uploads without a result.
+    /// Part of `totals` that belongs to the last session's uploads without a result.
     pub unsettled: Unsettled,
     /// Failed uploads by class and cause, including those of objects that were stored later.
     pub failures: BTreeMap<(String, String), u64>,
@@ -171,7 +171,7 @@ pub struct Session {
     pub stored_unix_ms: u64,
     /// Time during which the session ran.
     pub active: ActiveTime,
-    /// Part of the active time until the session stored its last objects.
+    /// Part of the active time before the session stored its last objects.
     pub uploading: Duration,
     /// Sums over this session.
     pub totals: Totals,
@@ -341,7 +341,7 @@ impl FillState {
     }
 
     fn start_session(&mut self, number: u32, unix_ms: u64) {
-        // The attempts of the previous session will get no result, so they stay in the totals.
+        // The unsettled attempts of the previous session will never get a result, so they stay in the totals.
         self.unsettled = Unsettled::default();
         if self.sessions.len() >= SESSIONS_MAX {
             self.more_sessions += 1;

@@ -62,7 +62,7 @@ enum SegmentState {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reserve {
     Kept,
-    /// The disk is full, so the next segment may use the space.
+    /// The disk is full, so the next segment may use the reserved space.
     Needed,
     Used,
 }
@@ -70,7 +70,7 @@ enum Reserve {
 impl JournalWriter {
     /// Replays the journal of a fill and opens a new segment. `spares` are the other directories with segments, which
     /// were passed to [`JournalWriter::open_next_segment`]. The new segment repeats the last group of the previous
-    /// segment. The header of the new segment therefore excludes that group and an incomplete end from the previous
+    /// segment. Its header therefore states that this group, and an incomplete end, are not part of the previous
     /// segment.
     ///
     /// # Errors
@@ -254,7 +254,7 @@ impl JournalWriter {
             number: self.next_number,
             previous: Some(Previous { number, bytes }),
             seq: self.durable_seq,
-            // No caller relies on the pending records yet, so the segment is valid without them.
+            // No caller relies on the pending records yet, so the segment is valid even without them.
             committed_from: self.durable_seq,
         };
         // A number is never used twice, because the file of a failed attempt may remain.

@@ -23,7 +23,7 @@ pub struct OpEntry {
     pub intended: Instant,
     /// Time at which the client started the operation.
     pub started: Instant,
-    /// Time at which the first byte of the request was handed to the kernel.
+    /// Time at which the first byte of the request was passed to the kernel.
     pub sent: Option<Instant>,
     /// Time at which the first byte of the final response was read.
     pub first_byte: Option<Instant>,
@@ -87,7 +87,7 @@ impl std::iter::Sum for Sent {
 pub struct HopEntry {
     /// Host to which the request was sent.
     pub host: Label,
-    /// Time at which the first byte of the request was handed to the kernel.
+    /// Time at which the first byte of the request was passed to the kernel.
     pub sent: Option<Instant>,
     /// Time at which the response was complete.
     pub end: Instant,

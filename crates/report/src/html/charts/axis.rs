@@ -14,8 +14,8 @@ pub fn unit(metric: Metric) -> Unit {
     }
 }
 
-/// Returns whether an axis is logarithmic. Axes of times are, because times in a failing run may be a hundred times
-/// longer than in a good run.
+/// Returns whether an axis is logarithmic. Axes of times are logarithmic, because times in a failing run may be a
+/// hundred times longer than in a good run.
 pub fn is_log(unit: Unit) -> bool {
     unit == Unit::Time
 }

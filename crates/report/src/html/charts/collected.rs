@@ -46,8 +46,8 @@ pub fn of(run: &SavedRun, times: &Times) -> Vec<Chart> {
     charts
 }
 
-/// Returns whether a column has values other than zero. A host has many counters that never change, for example the
-/// counters of unused network cards.
+/// Returns whether a column has values other than zero. A host has many counters that never change, for example those
+/// of unused network cards.
 fn is_drawn(summary: &ColumnSummary) -> bool {
     summary.count > 0 && (summary.min != 0.0 || summary.max != 0.0)
 }

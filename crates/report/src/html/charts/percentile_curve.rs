@@ -4,7 +4,7 @@ use crate::html::script_data::{Chart, Line, Plot, Role};
 use crate::percentile::{self, Percentile};
 use store::SavedRun;
 
-/// Number of points per additional nine: from p90 to p99, from p99 to p99.9, and so on.
+/// Number of points for each additional nine: from p90 to p99, from p99 to p99.9, and so on.
 const STEPS_PER_NINE: u32 = 50;
 /// Number of nines at the end of the axis: 4 means p99.99.
 const NINES: u32 = 4;

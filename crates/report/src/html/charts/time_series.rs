@@ -219,7 +219,7 @@ fn seconds_of(point: &Point) -> f64 {
     point.end.nanos_since(point.start) as f64 / 1e9
 }
 
-/// Returns the rate over several intervals together, with the lowest and the highest rate among the single intervals.
+/// Returns the overall rate of several intervals, with the lowest and the highest rate of the single intervals.
 fn rate_of<'a>(points: impl Iterator<Item = &'a Point>, of: fn(&Point) -> u64) -> Option<Range> {
     let mut rates = Vec::new();
     let (mut sum, mut length) = (0.0, 0.0);

@@ -60,7 +60,7 @@ fn table(fleet: &Fleet, columns: &[usize]) -> Table {
     table
 }
 
-/// Returns how far apart the starts were, and the largest error of this number.
+/// Returns the time between the first and the last start, and the largest error of this time.
 pub(in crate::text) fn starts(fleet: &Fleet) -> String {
     let mut errors: Vec<u64> = fleet.agents.iter().map(|agent| agent.uncertainty_nanos).collect();
     errors.sort_unstable_by(|a, b| b.cmp(a));

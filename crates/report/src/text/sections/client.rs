@@ -50,7 +50,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     }
 }
 
-/// Writes how the client affected the measured numbers.
+/// Writes the effects of the client on the measured numbers.
 fn effects(page: &mut Page, run: &SavedRun) {
     let (summary, tally) = (run.summary(), &run.summary().stats.measured);
     let affected = sum([summary.all.affected.ok, summary.all.affected.failed]);

@@ -18,7 +18,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     let (ok, failed) = (summary.window_ok, summary.window_failed);
     with_rate("offered", tally.scheduled, tally.scheduled, "by the load model");
     with_rate("started", tally.started, tally.started, "");
-    // The count includes operations that ended in the drain, but the rate only those that ended in the window.
+    // The count includes operations that ended in the drain. The rate includes only those that ended in the window.
     with_rate("completed", tally.completed(), ok.saturating_add(failed), "the rate is that of the window only");
     with_rate("  ok", tally.ok, ok, "");
     with_rate("  failed", tally.failed, failed, "");

@@ -234,7 +234,7 @@ fn a_segment_counts_once_it_has_what_it_repeats() {
         assert!(replay.extent.segments == 1 || replay.extent.abandoned_bytes > 0, "{len} bytes");
         counts.push(replay.extent.segments);
     }
-    // The second segment becomes part of the journal at the length at which only its own record is missing.
+    // The second segment becomes part of the journal once it is complete except for its own record.
     assert_eq!(counts.iter().position(|count| *count == 2), Some(second.len() - record_bytes));
 }
 

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// Size of the blocks that a power loss keeps or loses independently.
+/// Size of a block in bytes. A power loss keeps or loses each block independently.
 const BLOCK_BYTES: usize = 32;
 
 /// A fault of an operation of the disk.
@@ -46,7 +46,7 @@ struct SimFile {
 }
 
 impl SimDisk {
-    /// Plans faults, by number of the operation from now on.
+    /// Plans faults, each with the number of its operation. The next operation has the number 0.
     pub fn plan(&self, faults: impl IntoIterator<Item = (u64, Fault)>) {
         let mut content = self.0.lock().unwrap();
         let from = content.operations;
