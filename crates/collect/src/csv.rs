@@ -1,6 +1,6 @@
 //! Tables in CSV, to which polls are appended. A row has the time at the end of the poll, one value per column, and the
-//! time that requests took. With the set `siad`, each row has exactly the bytes that the study's collector would have
-//! written.
+//! time that requests took. With the set `siad`, each row has exactly the bytes that the collector of the Sia study
+//! would have written.
 
 use measure::series::{Column, Poll};
 use sia::table::{self, LineEnd, OtherHeader};

@@ -18,7 +18,7 @@ use std::sync::Arc;
 #[serde(transparent)]
 pub struct Seed(pub u64);
 
-/// Identifies the formula that computes the bytes. If the formula changes, the label must change too.
+/// Label of the formula that computes the bytes. If the formula changes, the label must change too.
 const CONTENT_LABEL: &[u8] = b"plimsoll content 2";
 const BLOCK: usize = 16;
 /// Size of a page. A smaller page would need more blocks of AES.
@@ -65,7 +65,8 @@ fn first_half(hash: &[u8]) -> u128 {
     hash.iter().take(BLOCK).fold(0, |value, byte| value << 8 | u128::from(*byte))
 }
 
-/// Returns [`POOL`] bytes, which are the encrypted numbers from 0 on, followed by a copy of their first page.
+/// Returns [`POOL`] bytes, followed by a copy of their first page. The bytes are the encryption of the numbers from 0
+/// on.
 fn pool(cipher: &Aes128Enc) -> Arc<[u8]> {
     let mut blocks: Vec<Block> = (0..(POOL / BLOCK) as u128).map(|number| number.to_be_bytes().into()).collect();
     cipher.encrypt_blocks(&mut blocks);

@@ -47,7 +47,7 @@ pub struct Object {
     pub size: ByteSize,
 }
 
-/// The size of the last object of a dataset whose total size is given.
+/// Rule for the size of the last object of a dataset, if its total size is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remainder {
     /// The last object is truncated, so the total is exact.

@@ -1,13 +1,13 @@
 //! Random numbers as pure functions of seed and object index. The random numbers of an object are one block of AES-128
 //! output.
 //!
-//! The content needs this cipher anyway. AES is fast enough for hundreds of millions of objects. The output of AES has
-//! no patterns, unlike the output of some simple hashes.
+//! The generation of content needs this cipher anyway. AES is fast enough for hundreds of millions of objects. The
+//! output of AES has no patterns, unlike the output of some simple hashes.
 
 use crate::bytes::{Seed, cipher, encrypt};
 use aes::Aes128Enc;
 
-/// Identifies the formula of the random numbers. If the formula changes, the label must change too.
+/// Label of the formula for the random numbers. If the formula changes, the label must change too.
 const DATASET_LABEL: &[u8] = b"plimsoll dataset 1";
 
 /// The random numbers of one dataset.

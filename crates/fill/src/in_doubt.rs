@@ -1,5 +1,5 @@
-//! Objects in doubt. The journal reserved such an object, but its upload was not acknowledged. The next step for the
-//! object depends on the parts of it that the target has stored.
+//! Objects in doubt. Such an object is reserved in the journal, but its upload was not acknowledged. The next step for
+//! the object depends on what the target has stored of it.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -79,9 +79,9 @@ impl Shape {
         (offset < self.size || (number == 1 && self.size == 0)).then(|| part_bytes.min(self.size - offset))
     }
 
-    /// Returns whether these sizes of parts, by part number, cover the whole object. If so, an earlier session may have
-    /// asked the target to complete the upload. A fill makes this request only after the target has confirmed all
-    /// parts.
+    /// Returns whether these parts, given by their numbers and sizes, cover the whole object. If so, an earlier session
+    /// may have asked the target to complete the upload. A fill makes this request only after the target has confirmed
+    /// all parts.
     #[must_use]
     pub fn is_covered_by(self, sizes: &BTreeMap<u32, u64>) -> bool {
         let mut parts = (1..).map_while(|number| Some((number, self.part_size(number)?)));

@@ -14,8 +14,8 @@ const MOST: u64 = 1 << 18;
 /// Minimum time over which the rate of starts is computed. Two starts within a microsecond do not show a meaningful
 /// rate.
 const RATE_TIME_MIN: Duration = Duration::from_millis(40);
-/// Objects that are expected to start within this time are reserved. This time is much longer than a slow sync on a
-/// busy disk.
+/// All objects that are expected to start within this time are reserved. It is much longer than a slow sync on a busy
+/// disk.
 const AHEAD: Duration = Duration::from_secs(2);
 
 /// The reserved objects.
@@ -48,7 +48,7 @@ impl Reservation {
         if time >= RATE_TIME_MIN {
             self.last = Some((at, next));
             let needed = (new as f64 * AHEAD.as_secs_f64() / time.as_secs_f64()).ceil() as u64;
-            // `ahead` grows at once but shrinks slowly, because reserving too many objects costs little.
+            // Let `ahead` grow at once but shrink slowly, because reserving too many objects costs little.
             self.ahead = needed.max(self.ahead - self.ahead / 64).clamp(self.least, MOST);
         }
         let wanted = next.saturating_add(self.ahead).min(self.count);
@@ -71,8 +71,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Simulates a fill that starts uploads at a fixed rate, and whose journal entries are durable at once. Waits
-        /// for a reservation must be rare, and every object must be reserved exactly once.
+        /// Simulates a fill that starts uploads at a fixed rate, and whose journal entries are durable at once. Uploads
+        /// must rarely wait for a reservation, and every object must be reserved exactly once.
         #[test]
         fn every_object_is_promised_once_and_in_time(count in 1_u64..3_000_000, rate in 1_u64..200_000, slots in 1_u64..5000) {
             let mut reservation = Reservation::new(count, 0, slots);

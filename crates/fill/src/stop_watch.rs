@@ -86,8 +86,8 @@ impl StopWatch {
         Some(Stopped { rule, bandwidth: None })
     }
 
-    /// Returns the rules. A bandwidth rule comes with its average so far, over its window or over the shorter time
-    /// since the start.
+    /// Returns the rules. For a bandwidth rule, also returns the average so far, over its window or over the shorter
+    /// time since the start.
     pub fn so_far(&self) -> impl Iterator<Item = (StopRule, Option<DataRate>)> + '_ {
         self.rules.iter().map(|watched| {
             let so_far = watched.trailing.as_ref().and_then(Trailing::so_far);
@@ -95,7 +95,7 @@ impl StopWatch {
         })
     }
 
-    /// Returns the time at `active` since the last contact with the target.
+    /// Returns the time from the last contact with the target until `active`.
     #[must_use]
     pub fn silent(&self, active: Duration) -> Duration {
         active.saturating_sub(self.in_touch)

@@ -1,8 +1,8 @@
-//! Counts of failures in a row. After many failures in a row, a fill ends, because all further objects would probably
-//! fail too. For example, the keys have expired, or the disk with the local files has failed. Without this rule, a fill
-//! of millions of objects would try every object and store none.
+//! Counts of consecutive failures. After many consecutive failures, a fill ends, because all further objects would
+//! probably fail too. For example, the keys may have expired, or the disk with the local files may have failed. Without
+//! this rule, a fill of millions of objects would try every object and store none.
 
-/// A fill ends after this many failures of one kind in a row.
+/// A fill ends after this number of consecutive failures of one kind.
 pub const IN_A_ROW_MAX: u64 = 100;
 
 /// A kind of failure that probably concerns all objects.

@@ -1,4 +1,4 @@
-//! A window that ends now and measures the growth of a total.
+//! The growth of a total in a window that ends now.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -33,7 +33,7 @@ impl Trailing {
         let step = self.window / STEPS;
         let last_but_one = self.samples.len().checked_sub(2).map(|index| self.samples[index].0);
         match self.samples.back_mut() {
-            // If the new sample is less than a step later than the second to last one, overwrite the last sample.
+            // If the new sample is less than a step later than the second-last sample, overwrite the last one.
             Some(last) if last_but_one.is_some_and(|before| at.saturating_sub(before) < step) => *last = (at, total),
             _ => self.samples.push_back((at, total)),
         }

@@ -10,7 +10,7 @@ const DECADES: usize = 7;
 const FIRST_UNIT: u64 = 1000;
 
 /// Upper bounds of the buckets, in nanoseconds: six for each decade from 10 µs to 100 s. A bound is at most two thirds
-/// above the previous one, so a percentile computed from the buckets is this close to the exact one.
+/// above the previous one. A percentile computed from the buckets is therefore at most two thirds above the exact one.
 pub const BOUNDS: [u64; STEPS.len() * DECADES + 1] = bounds();
 
 const fn bounds() -> [u64; STEPS.len() * DECADES + 1] {

@@ -78,7 +78,7 @@ impl FillPhase {
     }
 }
 
-/// The fill that is in progress, or the last one. All numbers are those of the whole fill, with earlier sessions.
+/// The fill that is in progress, or the last one. All numbers are those of the whole fill, including earlier sessions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fill {
     /// Phase.
@@ -157,7 +157,7 @@ impl State {
         self.collected.clear();
     }
 
-    /// Sets the trial of a study. A fill of an earlier trial has ended.
+    /// Sets the trial of a study. The fill of an earlier trial is removed, because it has ended.
     pub fn set_trial(&mut self, trial: Trial) {
         self.trial = Some(trial);
         self.fill = None;

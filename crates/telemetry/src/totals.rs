@@ -57,7 +57,7 @@ pub struct Totals {
     pub connections_failed: u64,
     /// Length of all measured windows so far, in seconds.
     pub measured_seconds: f64,
-    /// CPU time of the threads that make, gather and save the load, in nanoseconds.
+    /// CPU time of the threads that make the load, and gather and save its results, in nanoseconds.
     pub client_cpu_nanos: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Reader of request and response bodies with any framing. The reader counts the bytes and finds the end of the body.
+//! Reader of request and response bodies with any framing. It counts the bytes and finds the end of the body.
 
 use crate::chunked::{ChunkError, ChunkReader, Observer, Step};
 use crate::message::{Event, Framing, Progress, Reading, Truncated};
@@ -44,7 +44,8 @@ impl BodyReader {
         }
     }
 
-    /// Returns how many of the next bytes are certainly body data. Callers may skip these bytes without reading them.
+    /// Returns the number of next bytes that are certainly body data. Callers may skip these bytes without reading
+    /// them.
     #[inline]
     pub(crate) fn opaque_bytes(&self) -> u64 {
         match self {

@@ -59,7 +59,7 @@ pub(crate) enum ChunkError {
     TrailersTooLarge,
 }
 
-/// A receiver of the framing of chunks. Most callers need none and pass `()`.
+/// A receiver of the framing of chunks. Most callers do not need one and pass `()`.
 pub(crate) trait Observer {
     /// Receives a byte of the chunk extensions, including the semicolon before them.
     fn extension(&mut self, byte: u8);
@@ -103,7 +103,8 @@ impl ChunkReader {
         matches!(self.state, State::TrailerStart | State::Trailer | State::TrailerLf | State::EndLf)
     }
 
-    /// Reads up to the next step and passes the framing to `observer`, which gets at most one size line per step.
+    /// Reads until the next step is known, and passes the framing to `observer`. In one step, `observer` gets at most
+    /// one size line.
     pub(crate) fn read_observed(&mut self, input: &[u8], observer: &mut impl Observer) -> Result<Step, ChunkError> {
         for (at, byte) in input.iter().enumerate() {
             if self.state == State::Data {

@@ -37,7 +37,7 @@ impl Date {
         let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + u64::from(self.day) - 1;
         let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
         let days = (era * 146_097 + day_of_era).checked_sub(719_468)?;
-        // A date that does not exist, such as the 31st of a month with 30 days, converts back to another date.
+        // A date that does not exist, such as the 31st of a month with 30 days, is converted back to a different date.
         (Self::from_days(days) == self).then_some(days)
     }
 }

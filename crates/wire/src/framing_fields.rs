@@ -64,7 +64,7 @@ impl FramingFields {
     pub(crate) fn persistent(&self, version: crate::Version) -> bool {
         match version {
             crate::Version::Http10 => self.keep_alive && !self.close,
-            // This is also right for HTTP/2, which does not allow `Connection` (RFC 9113 §8.2.2).
+            // The same rule can be used for HTTP/2, which does not allow `Connection` (RFC 9113 §8.2.2).
             crate::Version::Http11 | crate::Version::Http2 => !self.close,
         }
     }

@@ -7,8 +7,8 @@
 /// Maximum size of a head, including its closing empty line and any empty lines before it.
 pub(crate) const MAX_BYTES: usize = 64 * 1024;
 
-/// As long as fewer bytes than this are buffered, each piece is parsed immediately, because the first bytes reveal a
-/// wrong protocol.
+/// While fewer bytes than this are buffered, each piece is parsed immediately, because the first bytes show whether the
+/// protocol is wrong.
 const EAGER_BYTES: usize = 16;
 
 /// The result of feeding one piece of input.
@@ -87,7 +87,7 @@ impl HeadBuffer {
             let whole = std::mem::take(self).buffered;
             return match parse(&whole).map_err(FeedError::Invalid)? {
                 Some((_, head)) => Ok(Feed::Complete { consumed: piece.len(), head }),
-                // `find_end` has found the only possible end of the head.
+                // `find_end` has found the only possible end of the head, so more input would not help.
                 None => Err(FeedError::TooLarge),
             };
         }

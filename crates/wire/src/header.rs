@@ -29,7 +29,7 @@ pub enum HeaderError {
 pub struct HeaderName(Box<str>);
 
 /// A header, cookie or query parameter is a secret if its name contains one of these parts (in lower case). Some
-/// harmless names contain these parts too, but hiding too much does less harm than showing a secret.
+/// harmless names also contain these parts, but hiding too much does less harm than showing a secret.
 const SECRET_PARTS: [&str; 10] =
     ["auth", "cookie", "credential", "key", "passphrase", "passw", "secret", "session", "signature", "token"];
 /// A header, cookie or query parameter is also a secret if its whole name is in this list. These names are too short to

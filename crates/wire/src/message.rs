@@ -74,7 +74,7 @@ pub enum Event {
     End,
 }
 
-/// The part of a message in which the stream ended early.
+/// The part of a message in which the stream ended too early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Truncated {
     /// The stream ended before the first byte.

@@ -221,8 +221,8 @@ proptest! {
         let whole = read_all(RequestKind::Other, &bytes, &[usize::MAX], &[false]);
         let pieces = read_all(RequestKind::Other, &bytes, &sizes, &[false]);
         match (whole, pieces) {
-            // If a truncated head arrives in pieces, an error in it may not be noticed. The response is rejected either
-            // way.
+            // If a truncated head arrives in pieces, an error in it may not be detected. The response is rejected in
+            // both cases.
             (Err(_), Ok(read)) => prop_assert!(matches!(read.end, Err(Truncated::InHead | Truncated::BeforeHead))),
             (whole, pieces) => prop_assert_eq!(pieces, whole),
         }

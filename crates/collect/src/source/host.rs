@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Files below `/proc` that are read.
 const FILES: [&str; 4] = ["stat", "meminfo", "diskstats", "net/dev"];
-/// Minimum number of ticks from which shares are computed. Shares of fewer ticks are too inaccurate.
+/// Minimum number of ticks that are needed to compute shares. Shares of fewer ticks are too inaccurate.
 const TICKS_MIN: u64 = 4;
 /// Maximum number of network cards that get columns.
 const CARDS_MAX: usize = 16;

@@ -1,4 +1,4 @@
-//! The kernel's reports about a host, as sections of text with numbers. This host and remote hosts have the same text
+//! The kernel's statistics of a host, as sections of text with numbers. This host and remote hosts have the same text
 //! format.
 
 /// Start of the line that names a section.

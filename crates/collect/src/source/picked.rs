@@ -1,4 +1,4 @@
-//! Values picked from a response, and a failure if some of them are missing.
+//! Selection of values from a response. If some values are missing, there is a failure.
 
 use measure::series::{Column, FailureClass, Number, PollFailure};
 

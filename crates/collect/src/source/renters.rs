@@ -6,8 +6,8 @@ use measure::series::{Column, ColumnKind, ColumnUnit, FailureClass, Number, Poll
 use sia::{UtcSecond, renterd, siad};
 use std::time::{Duration, Instant};
 
-/// Number of columns with times in a table of samples. These are the first and the last column. The source does not
-/// return values for them, because each poll already contains these times.
+/// Number of columns with times in a table of samples: the first and the last column. The source does not return values
+/// for them, because each poll already contains these times.
 const TIMES: usize = 2;
 
 /// Creates the columns of a table, without its times.

@@ -122,8 +122,8 @@ impl CarReader {
         match self.state {
             State::Length if self.buffered.is_empty() => Ok(()),
             State::HeaderLength => Err(Fault::NotCar("the body is empty, or ends inside the header's length")),
-            // A CBOR map begins with these bits. HTML pages and error messages do not begin with these bits, so their
-            // first byte is enough to recognize them.
+            // A CBOR map begins with these bits, but HTML pages and error messages do not. Their first byte is
+            // therefore enough to recognize them.
             State::Header { .. } if self.buffered.first().is_none_or(|byte| byte & 0xe0 != 0xa0) => {
                 Err(Fault::NotCar("the header is not a CBOR map"))
             }

@@ -35,7 +35,7 @@ impl Key {
 /// The reason why a block is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// The block is on the path. This many names of the path lead to the block.
+    /// The block is on the path. The value is the number of names of the path that lead to it.
     Path(usize),
     /// The block is part of the requested file or directory.
     Entity,
@@ -154,7 +154,7 @@ impl Dag {
         if prefix == 0 {
             return Err(Fault::PathMissing(name.into()));
         }
-        // A hash of the name determines which shard is the right one. The CAR contains only this shard.
+        // A hash of the name determines which shard contains the name. The CAR contains only this shard.
         let mut here = Vec::new();
         for link in node.links.iter().filter(|link| link.name.len() == prefix) {
             let (next, role) = (normal(&link.cid), Role::Path(depth));

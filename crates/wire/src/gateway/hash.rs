@@ -27,7 +27,7 @@ pub(super) fn is_inline(cid: &Cid) -> bool {
 #[derive(Debug)]
 pub(super) enum BlockHasher {
     /// The CID contains the block itself, so the bytes of the block are compared with the CID. The values are the
-    /// number of bytes so far, whether they were all equal, and the CID.
+    /// number of bytes so far, `true` if they were all equal, and the CID.
     Identity(usize, bool, Cid),
     Sha1(Sha1),
     Sha256(Sha256),

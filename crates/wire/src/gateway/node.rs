@@ -23,8 +23,8 @@ pub(super) enum Kind {
     File,
     /// A directory. Links lead to its entries.
     Directory,
-    /// A shard of a large directory. A link whose name has only `prefix` characters leads to a further shard. Other links
-    /// lead to entries, whose names start after `prefix` characters.
+    /// A shard of a large directory. If the name of a link has only `prefix` characters, the link leads to a further
+    /// shard. Other links lead to entries, whose names start after `prefix` characters.
     Shard { prefix: usize },
     /// A symlink, or a block that is not UnixFS.
     #[default]

@@ -1,7 +1,7 @@
 //! Cache of the last head of a connection. An identical head needs no parsing.
 //!
-//! Responses to the same request differ little. Heads with the same `Date` are often identical. Parsing the head is
-//! most of the cost of a small response, and comparing bytes is cheaper.
+//! Responses to the same request differ little, and heads with the same `Date` are often identical. Parsing the head is
+//! most of the cost of a small response. Comparing its bytes with an earlier head is cheaper.
 
 use super::{Head, RequestKind};
 

@@ -1,8 +1,8 @@
 //! The client-side reader of responses.
 //!
 //! This module is the client's hot path. A head that arrives in one piece is parsed in place, without allocation. Body
-//! bytes are only counted. [`ResponseReader::opaque_bytes`] returns how many bytes may be skipped without reading them,
-//! so that the caller can discard them inside the kernel.
+//! bytes are only counted. [`ResponseReader::opaque_bytes`] returns the number of bytes that may be skipped, so that
+//! the caller can discard them inside the kernel without reading them.
 
 mod cached_head;
 mod head;
@@ -178,7 +178,7 @@ impl ResponseReader {
         Ok(Progress::new(at, Event::NeedMore))
     }
 
-    /// Switches to the body after a complete final head. `consumed` is the number of bytes read from this piece of
+    /// Begins to read the body after a complete final head. `consumed` is the number of bytes read from this piece of
     /// input, including interim heads. `length` is the number of those bytes that belong to the final head.
     #[inline]
     fn begin_body(&mut self, consumed: usize, length: usize, head: Head) -> Progress {

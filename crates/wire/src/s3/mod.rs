@@ -1,7 +1,7 @@
 //! The locations and XML messages of S3, with parsers and writers.
 //!
-//! The client parses responses and writes requests, and the embedded server does the opposite. All messages have size
-//! limits, and their content is never trusted.
+//! The client parses responses and writes requests. The embedded server parses requests and writes responses. All
+//! messages have size limits, and their content is never trusted.
 
 mod assumed_role;
 mod delete;

@@ -84,9 +84,9 @@ impl Element {
         if root.is(name) { Ok(root) } else { Err(XmlError::NotA(name)) }
     }
 
-    /// Parses a response. The outermost element must have this name, or one of these children. Other names are accepted
-    /// because servers use different names (gofakes3 sends `InitiateMultipartUpload`), and SDKs do not check the name.
-    /// An error is never parsed as another response.
+    /// Parses a response. The outermost element must have this name, or one of these children. Other names are
+    /// accepted, because servers use different names (gofakes3 sends `InitiateMultipartUpload`), and because SDKs do
+    /// not check the name. An error is never parsed as another response.
     pub(super) fn parse_response(
         bytes: &[u8],
         name: &'static str,

@@ -37,7 +37,7 @@ impl ChunkEncoder {
     }
 
     /// Writes a chunk with `length` bytes of data to `out`, in place of the bytes from `at` on. `fill` writes the data to
-    /// its place. Returns the number of bytes that precede the data. If `length` is 0, there is no chunk, because an
+    /// its place. Returns the number of bytes that precede the data. If `length` is 0, no chunk is written, because an
     /// empty chunk would mark the end of the body.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl ChunkEncoder {
         let line = self.size_line(length);
         let data = at + line.len();
         let end = data + length;
-        // If `out` already has this length, nothing is cleared.
+        // If `out` already has this length, its bytes are not cleared first.
         out.resize(end + LINE_END.len(), 0);
         out[at..data].copy_from_slice(&line);
         out[end..].copy_from_slice(LINE_END);

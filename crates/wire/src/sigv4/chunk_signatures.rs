@@ -45,7 +45,7 @@ impl SignatureChain {
     }
 
     fn write_chunk(&mut self, sha256: &[u8; 32]) {
-        // In other signatures, the first hash covers headers, but chunks have none.
+        // In other signatures, the first hash covers headers. Chunks have no headers.
         self.write("AWS4-HMAC-SHA256-PAYLOAD", &[&EMPTY_SHA256, sha256]);
     }
 

@@ -1,4 +1,4 @@
-//! Keys that several signers share and that can be replaced, because temporary keys expire.
+//! Keys that several signers share. They can be replaced, because temporary keys expire.
 
 use super::Keys;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,8 @@ use std::sync::{Mutex, PoisonError};
 /// Keys that can be replaced while requests are signed.
 #[derive(Debug)]
 pub struct SharedKeys {
-    /// Number of replacements. Signers compare it before each signature, which is cheaper than the lock.
+    /// Number of replacements. Signers compare this number before each signature, which is cheaper than taking the
+    /// lock.
     version: AtomicU64,
     keys: Mutex<Keys>,
 }

@@ -44,7 +44,7 @@ impl fmt::Debug for Signature {
 }
 
 /// The key for one day, region and service. This struct stores the hash states after the inner and the outer key of
-/// HMAC. A signature therefore needs only two SHA-256 blocks in addition to the blocks of the text.
+/// HMAC. In addition to the SHA-256 blocks of the text, a signature therefore needs only two more blocks.
 pub(super) struct SigningKey {
     mac: HmacSha256,
     /// Day, region and service, for example `20130524/us-east-1/s3/aws4_request`.

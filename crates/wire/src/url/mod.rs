@@ -45,7 +45,7 @@ pub enum UrlError {
     /// the request line.
     #[error("the URL contains a space or a control character: percent-encode it (%20 is a space)")]
     BadCharacter,
-    /// Normalization of URLs would change the object name.
+    /// The normalization of URLs would change the object name.
     #[error("no URL can contain this name: URL parsers remove its part \".\" or \"..\"")]
     ChangedName,
     /// Any other mistake.

@@ -76,7 +76,7 @@ fn read(decoder: &mut ChunkDecoder, input: &[u8], sizes: &[usize]) -> Result<Opt
     Ok(None)
 }
 
-/// The signatures of all chunks together exceed the limit of extensions.
+/// All signatures of chunks together are larger than the limit for extensions.
 #[test]
 fn a_signed_body_may_have_any_number_of_chunks() {
     let (framed, mut decoder) = upload(Streaming::Signed, &[7; 2000], 1);
@@ -143,8 +143,8 @@ proptest! {
         prop_assert_eq!(read(&mut decoder, &framed, &sizes), Ok(Some((body, length))));
     }
 
-    /// Any change must be refused, except changes without meaning. These are the case of digits, and a checksum if
-    /// nothing is signed.
+    /// Any change must be refused, with two exceptions that have no effect: changing the case of digits, and changing a
+    /// checksum if nothing is signed.
     #[test]
     fn a_changed_chunked_body_is_refused(
         streaming in streaming(),
