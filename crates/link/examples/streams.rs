@@ -1,7 +1,7 @@
 //! Sends TCP streams over an emulated path from the far end to the near end, and prints the received bytes per second.
 //!
-//! The example needs no load tester: one thread sends from memory, and another discards the bytes inside the kernel, so
-//! that the path is the bottleneck.
+//! The example needs no load tester. One thread sends from memory, and another discards the bytes inside the kernel, so
+//! the path is the bottleneck.
 //!
 //! ```console
 //! $ cargo run --release -p link --example streams -- 10Gbit/s,40ms 10Gbit/s,40ms 4 8 bbr

@@ -1,4 +1,4 @@
-//! Errors of links; a missing permission is reported with a way to get it.
+//! Errors of links. The error for a missing permission contains a way to get the permission.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! The permissions that the back end tun needs, and how to get them without root.
+//! Gets the permissions that the back end tun needs, if possible without root.
 
 use crate::error::{LinkError, MissingPermission, failed};
 use std::{fs, io};

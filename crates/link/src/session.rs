@@ -1,4 +1,4 @@
-//! A link from its creation to its removal, as commands and scenarios use it.
+//! The creation, use and removal of a link by commands and scenarios.
 
 use crate::error::{LinkError, failed};
 use crate::probe::{Difference, Measured, measure, measure_relay};
@@ -14,7 +14,7 @@ pub struct Session {
     carrier: Carrier,
     record: Record,
     cleaned: Vec<Cleaned>,
-    // The record is removed after the path.
+    // This field comes after the path, so that the record is removed after the path.
     registered: Registered,
 }
 
@@ -86,7 +86,7 @@ impl Session {
         &self.record
     }
 
-    /// Returns the remains of earlier links that were removed.
+    /// Returns the earlier links whose remains were removed.
     #[must_use]
     pub fn cleaned(&self) -> &[Cleaned] {
         &self.cleaned

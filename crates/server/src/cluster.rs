@@ -26,10 +26,10 @@ use crate::ownership::member::{Handoff, Member};
 pub struct ClusterConfig {
     /// One address for each server. Port 0 means any free port.
     pub listen: Vec<SocketAddr>,
-    /// The action of a server that gets a request for another server's object.
+    /// The action of a server when it gets a request for another server's object.
     pub handoff: Handoff,
-    /// The index, starting at 0, of the server to which the faults of the [`Config`] apply. `None` applies them to all
-    /// servers.
+    /// The index, starting at 0, of the only server that has the faults of the [`Config`]. With `None`, all servers
+    /// have these faults.
     pub faults_on: Option<usize>,
 }
 

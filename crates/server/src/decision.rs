@@ -15,7 +15,7 @@ use crate::response::range::narrow_to_range;
 use crate::response::{Response, set_framing};
 use crate::shared::Shared;
 
-/// The source of the response to a request.
+/// The way in which the server gets the response to a request.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "the large variant is the usual one, and its value is used immediately")]
 pub(crate) enum Decision {

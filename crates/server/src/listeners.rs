@@ -85,7 +85,7 @@ impl Drop for Bound {
     }
 }
 
-/// Adds the address or path and a suggested fix to an error from listening.
+/// Adds the address or path, and a suggested fix, to the error of a socket that cannot listen.
 fn at(place: &dyn std::fmt::Display, error: &io::Error) -> io::Error {
     let fix = match error.kind() {
         ErrorKind::AddrInUse => {

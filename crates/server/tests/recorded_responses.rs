@@ -1,4 +1,5 @@
-//! Tests that stand-ins respond like the real systems. Each row of `tests/recorded/*.toml` is a recorded response.
+//! Tests that stand-ins respond like the real systems. Each entry of `tests/recorded/*.toml` is a recorded response of
+//! a real system.
 
 mod common;
 

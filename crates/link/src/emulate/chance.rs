@@ -2,11 +2,11 @@
 
 use measure::values::random::Random;
 
-/// A sequence of independent trials, each of which is a hit with the same probability.
+/// A sequence of independent trials. Each trial is a hit with the same probability.
 ///
-/// Instead of each trial, the sequence draws the gap to the next hit. Gaps are geometrically distributed: floor(ln u /
-/// ln(1 − p)) for u uniform in (0, 1). A frame without a hit therefore costs one comparison, for any number of
-/// segments.
+/// The sequence does not draw a random number for each trial, but only for the gap to the next hit. Gaps are
+/// geometrically distributed: floor(ln u / ln(1 − p)) for u uniform in (0, 1). A frame without a hit therefore costs
+/// one comparison, for any number of segments.
 #[derive(Clone, Debug)]
 pub struct Chance {
     random: Random,
@@ -50,7 +50,7 @@ impl Chance {
 
     fn draw(&mut self) {
         if let Some(scale) = self.scale {
-            // With p = 1, `scale` is −0, so the gap is 0. The conversion saturates.
+            // With p = 1, `scale` is −0, so the gap is 0. A gap that is too large for the integer becomes the maximum.
             self.misses_left = (self.random.unit().ln() * scale) as u64;
         }
     }

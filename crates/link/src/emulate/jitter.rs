@@ -10,11 +10,11 @@ use std::time::Duration;
 /// therefore shrinks by at most half a second per second, so no segment overtakes an earlier one.
 const KNOT_DISTANCE: u64 = 4;
 
-/// A deviation that changes slowly between −jitter and +jitter.
+/// The deviation of the delay, which changes slowly between −jitter and +jitter.
 ///
 /// The deviation is uniformly distributed at regular instants (knots), and is interpolated linearly between them. The
 /// deviation depends only on the seed and the time. If each segment had an independent deviation, as with `tc`, almost
-/// all segments of a fast link would be reordered.
+/// all segments of a fast link would arrive in a different order.
 #[derive(Clone, Copy, Debug)]
 pub struct Jitter {
     nanos: u64,

@@ -2,8 +2,8 @@
 //!
 //! A [`Frame`] is the unit that the kernel passes to the device: one packet, or up to 64 KiB that represent many wire
 //! segments. The [`Wire`] decides for each segment whether the queue has space for it, when it leaves the bottleneck,
-//! whether it is lost, and when it arrives. The [`DelayLine`] stores the frames until then. Both get the time from
-//! their caller, so tests need neither a kernel nor a clock.
+//! whether it is lost, and when it arrives. The [`DelayLine`] stores the frames until they arrive. The caller passes
+//! the time to both, so tests need neither a kernel nor a clock.
 
 mod chance;
 mod delay_line;

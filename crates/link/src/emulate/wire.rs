@@ -58,8 +58,8 @@ pub struct Wire {
     reorder: Chance,
     /// Instant at which all accepted segments have left the bottleneck.
     idle_at: Instant,
-    /// Part of the serialization time that is shorter than a nanosecond, in units of 1 / rate nanoseconds. Without this
-    /// remainder, each frame would be up to 1 ns too fast.
+    /// Fraction of a nanosecond of the serialization time, in units of 1 / rate nanoseconds. Without this remainder,
+    /// each frame would leave the bottleneck up to 1 ns too early.
     remainder: u64,
     tally: Tally,
 }
@@ -141,7 +141,7 @@ impl Wire {
         (bytes_in(rate, PIECE_MAX) / frame.wire_bytes(0..1)).max(1)
     }
 
-    /// Passes one segment, which may be lost or reordered.
+    /// Passes one segment through the bottleneck. The segment may then be lost or reordered.
     fn pass_one(&mut self, frame: &Frame, segment: u64, pieces: &mut Vec<Piece>) {
         let segments = segment..segment + 1;
         self.serialize(frame.wire_bytes(segments.clone()));

@@ -1,6 +1,6 @@
 //! The Internet checksum (RFC 1071): the one's complement sum of 16-bit words.
 
-/// Returns the sum of some bytes, folded to 16 bits. The length is even.
+/// Returns the sum of all parts, folded to 16 bits. Each part must have an even length.
 pub fn sum(parts: &[&[u8]]) -> u16 {
     let words = parts.iter().flat_map(|part| part.chunks_exact(2));
     let mut sum: u32 = words.map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();

@@ -59,7 +59,7 @@ impl DeviceHeader {
         }
     }
 
-    /// Returns the kind of a frame with several segments; `None` for a single packet, and for an unknown kind.
+    /// Returns the kind of a frame with several segments; `None` for a single packet or an unknown kind.
     pub fn segmented(&self, ip: &[u8]) -> Option<Segmented> {
         if self.flags & NEEDS_CHECKSUM == 0 || self.segment_size == 0 {
             return None;

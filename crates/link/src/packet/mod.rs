@@ -1,4 +1,4 @@
-//! Frames of a TUN device: their sizes, and how to split them into segments.
+//! Frames of a TUN device: determines their sizes, and splits them into segments.
 //!
 //! The kernel passes many TCP segments (or datagrams) of one connection as one frame, which consists of the headers of
 //! the first segment and the payload of all segments. If some segments of a frame are lost or delayed, the other

@@ -7,11 +7,13 @@ use measure::units::DataRate;
 use std::fmt;
 use std::time::Duration;
 
-/// Minimum relative difference of the rate or the round trip at which a path differs from its description.
+/// Maximum relative difference between a path's rate or round trip and its description. Above this, the path counts as
+/// different.
 const TOLERANCE: f64 = 0.05;
 /// Difference of the round trip that is always accepted, because each direction may be half a millisecond late.
 const ROUND_TRIP_TOLERANCE: Duration = Duration::from_millis(1);
-/// A number of lost datagrams counts as a difference if the probability of its tail is below this value.
+/// A number of lost datagrams counts as a difference if a number at least as extreme has a probability below this
+/// value.
 const LOSS_TAIL: f64 = 1e-4;
 
 /// A property of a path that differs from its description.
@@ -21,7 +23,7 @@ pub enum Difference {
     RoundTrip {
         /// The round trip of the description, plus the serialization time of a small segment.
         asked: Duration,
-        /// The measured one.
+        /// The measured round trip.
         measured: Duration,
     },
     /// The rate of a direction.

@@ -6,13 +6,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 use sys::datagram;
 
-/// Maximum number of full datagrams in one call, which have 64 KiB.
+/// Maximum number of full datagrams that one call sends. Together, they have 64 KiB.
 pub(super) const TOGETHER_MAX: u64 = 44;
 /// Pause between two sends while a flow is ahead of its pace.
 const NAP: Duration = Duration::from_micros(200);
 /// Size of the receive buffer, which must store all data that arrives while the receiver does not run.
 const RECEIVE_BUFFER_BYTES: i32 = 64 << 20;
-/// Maximum total time during which a receiver waits.
+/// Maximum total time that a receiver waits.
 const FLOW_MAX: Duration = Duration::from_secs(40);
 
 /// Sizes and rate with which a flow is sent.
@@ -37,7 +37,8 @@ pub(super) struct Flow {
     pub bytes_per_second: Option<f64>,
 }
 
-/// Sends small datagrams, which the other socket returns. Returns the round-trip times of the returned datagrams.
+/// Sends small datagrams, which the other socket sends back. Returns the round-trip times of the datagrams that came
+/// back.
 pub(super) fn echo(
     near: &UdpSocket,
     far: &UdpSocket,

@@ -48,7 +48,7 @@ const RATE_SEGMENTS_MIN: u64 = 30;
 /// Maximum time during which a direction is kept full. If a direction is too slow for this limit, its rate is not
 /// measured.
 const RATE_TIME_MAX: Duration = Duration::from_secs(4);
-/// Time without a datagram after which a flow counts as ended, in addition to the delays.
+/// Time after which a flow counts as ended if no datagram arrives. The delays of the path are added to this time.
 const SILENCE: Duration = Duration::from_millis(300);
 
 /// Measured properties of one direction.

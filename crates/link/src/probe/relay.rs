@@ -16,7 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Number of round trips from which the median is computed, after a first one that opens the connection.
+/// Number of round trips from which the median is computed. The first round trip, which opens the connection, is not
+/// included.
 const ROUND_TRIPS: usize = 9;
 /// Time during which buffers fill up before a rate is measured.
 const WARM_UP: Duration = Duration::from_millis(300);

@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use std::io;
 use sys::Socket;
 
-/// Number of bytes that are due but not accepted by the receiver, at which the relay stops reading from the sender. A
-/// receiver that does not read therefore costs this much memory, in addition to the bytes that are not due yet.
+/// Maximum number of bytes that are due but that the receiver has not accepted. At this number, the relay stops reading
+/// from the sender. A receiver that does not read therefore costs this much memory, in addition to the bytes that are
+/// not due yet.
 const OVERDUE_MAX_BYTES: usize = 256 << 10;
 
 /// Identifier of a connection. The generation distinguishes successive connections in the same place of the table.
@@ -31,7 +32,7 @@ pub(super) struct Pipe {
     sent: usize,
     /// `true` if the source may have bytes to read.
     pub readable: bool,
-    /// `true` if this pipe is in the queue of its lane.
+    /// `true` if this pipe is in the queue of its direction.
     pub has_turn: bool,
     /// `true` if the receiver may accept bytes.
     pub writable: bool,

@@ -22,8 +22,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use sys::{Socket, Waker};
 
-/// Properties of a path that a relay cannot reproduce. The report of a run through a relay must contain these
-/// sentences.
+/// Sentences about the properties of a path that a relay cannot reproduce. The report of a run through a relay must
+/// contain these sentences.
 pub const NOT_REPRODUCED: [&str; 4] = [
     "TCP slow start over the delay: a connection reaches the full rate at once",
     "loss and its recovery: the relay drops nothing, and holds senders back instead of filling a queue",

@@ -1,4 +1,4 @@
-//! The description of a path: what each direction does to the segments that pass through it.
+//! The description of a path: the effects of each direction on the segments that pass through it.
 
 mod setting;
 mod text;

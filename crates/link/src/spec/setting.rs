@@ -13,14 +13,14 @@ pub struct LinkSetting {
     pub congestion: Option<String>,
 }
 
-/// Maximum length of the name of a congestion control (the kernel's `TCP_CA_NAME_MAX`, without the end).
+/// Maximum length of the name of a congestion control (the kernel's `TCP_CA_NAME_MAX`, without the final zero byte).
 const CONGESTION_LENGTH_MAX: usize = 15;
 
 impl FromStr for LinkSetting {
     type Err = SpecError;
 
-    /// Parses words that are separated by spaces. The word without a name describes the direction down. Each word may
-    /// appear once.
+    /// Parses words that are separated by spaces. A word that begins with neither `up=` nor `congestion=` describes the
+    /// direction down. Each kind of word may appear once.
     fn from_str(text: &str) -> Result<Self, SpecError> {
         let mut setting = Self::default();
         let mut given: Vec<&'static str> = Vec::new();
@@ -31,7 +31,7 @@ impl FromStr for LinkSetting {
                 _ => "down",
             };
             if given.contains(&name) {
-                // A word with an unknown name must not be reported as a second direction.
+                // The error for a word with an unknown name must not be that the direction down is given twice.
                 return Err(word
                     .parse::<DirectionSpec>()
                     .err()

@@ -35,7 +35,7 @@ pub enum SpecError {
         /// The delay.
         delay: Duration,
     },
-    /// Segments should be reordered, but without a delay no segment can overtake another.
+    /// The description has reordering but no delay. Without a delay, no segment can overtake another.
     #[error("reordering needs a delay, because a reordered segment overtakes others by skipping it")]
     ReorderWithoutDelay,
     /// The queue is smaller than one segment.
@@ -103,8 +103,7 @@ impl DirectionSpec {
     }
 }
 
-/// Returns the name of a property whose value is written without the name. A rate contains a slash, and a delay does
-/// not.
+/// Returns the property to which a value without a name belongs. A rate contains a slash, and a delay does not.
 fn name_of_bare(text: &str) -> &'static str {
     if text.contains('/') { "rate" } else { "delay" }
 }

@@ -1,8 +1,10 @@
-//! The guard of a link: a process that ends what still runs at the ends of a link whose owner was killed.
+//! The guard of a link: a process that waits until the owner of the link is gone. If the owner was killed, the guard
+//! kills the processes that still run at the ends of the link.
 //!
-//! Processes at the ends may be daemons, which have no parent that could end them, and may have erased the environment
-//! with the mark of their link, as nginx does. The numbers of the namespaces then identify them, but the kernel uses
-//! these numbers again when the namespaces are gone. The guard keeps the namespaces, so their numbers stay valid.
+//! Processes at the ends may be daemons, which have no parent that could kill them. They may also have erased the
+//! environment variable that marks them as processes of the link, as nginx does. Then only the numbers of the network
+//! namespaces identify them. When a namespace is gone, the kernel may reuse its number. The guard keeps the namespaces
+//! open, so their numbers stay valid.
 
 use super::processes::{self, Killed};
 use super::{LinkState, Record, Registry, Side};
@@ -11,10 +13,10 @@ use std::io;
 use std::time::{Duration, Instant};
 use sys::namespace::Network;
 
-/// Time between two looks at the processes.
+/// Interval at which the processes are checked.
 const LOOK: Duration = Duration::from_millis(20);
-/// Time after which processes that still run are left to the next start. Killed processes end at once, unless they wait
-/// for a device.
+/// Maximum time to wait until killed processes have ended. Killed processes end at once, unless they wait for a device.
+/// Processes that still run after this time are left to the cleanup at the next start of a link.
 const END_MAX: Duration = Duration::from_secs(10);
 
 /// Guard of the link of another process.
@@ -48,7 +50,8 @@ impl Guard {
             std::thread::sleep(LOOK);
         }
         let begun = Instant::now();
-        // A process may start another one while the list of processes is read, so look again until there is none.
+        // A process may start another one while the list of processes is read, so the list is read again until no
+        // process is left.
         while !processes::kill(Killed::All, self.record.namespaces())?.is_empty() && begun.elapsed() < END_MAX {
             std::thread::sleep(LOOK);
         }

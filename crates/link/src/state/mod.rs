@@ -1,9 +1,9 @@
 //! The records of links on this host, which show their status and are needed to clean up after a crash.
 //!
-//! The kernel removes namespaces and devices when no process is at an end any more. Two things can outlive an owner
-//! that was killed by `kill -9`: its record, and processes that a command at an end has started. The [`Guard`] of the
-//! link removes both at once. If the guard was killed too, [`Registry::clean`] finds what has the mark of the link, and
-//! removes it at the next start.
+//! The kernel removes namespaces and devices when no process uses an end any more. If an owner is killed by `kill -9`,
+//! two things can remain: its record, and processes that a command at an end has started. The [`Guard`] of the link
+//! removes both at once. If the guard was killed too, [`Registry::clean`] finds the processes with the mark of the link
+//! at the next start, and removes them and the record.
 
 mod guard;
 mod processes;
@@ -21,12 +21,12 @@ use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// Maximum size of a record. Larger files are not from this program.
+/// Maximum size of a record. A larger file was not written by this program.
 const RECORD_MAX_BYTES: u64 = 64 << 10;
 /// Maximum number of records. A host has far fewer links.
 const RECORDS_MAX: usize = 1000;
 
-/// The remains of a link that were removed.
+/// A link whose remains were removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cleaned {
     /// The record.

@@ -22,13 +22,14 @@ pub(super) fn boot() -> io::Result<String> {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned())
 }
 
-/// Returns the user ID of this process, as this process and the files that it creates show it.
+/// Returns the user ID of this process inside its user namespace. The files that this process creates show the same
+/// user ID.
 pub(super) fn user() -> u32 {
     fs::metadata("/proc/self").map_or(u32::MAX, |itself| itself.uid())
 }
 
-/// Returns the user ID of the person who runs this process. In a user namespace in which an ordinary user is root
-/// ([`crate::permissions::gain`], `unshare -r`), this is the ID outside of the namespace.
+/// Returns the user ID of the person who runs this process. If the process is in a user namespace in which an ordinary
+/// user is root ([`crate::permissions::gain`], `unshare -r`), this is the ID outside of the namespace.
 pub(super) fn person() -> u32 {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     outside(&map).unwrap_or_else(user)
@@ -44,11 +45,11 @@ fn outside(map: &str) -> Option<u32> {
     }
 }
 
-/// Selection of the processes at the ends of a link to kill.
+/// The processes at the ends of a link that are killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Killed {
-    /// All of them. Only the owner may kill all processes: while the owner exists, no other link has namespaces with
-    /// these numbers.
+    /// All processes. This is safe only while the owner or its [`Guard`](super::Guard) keeps the namespaces, because no
+    /// other link can then have namespaces with the same numbers.
     All,
     /// Processes that have the mark of this owner. After the owner has ended, other namespaces may get the same
     /// numbers.

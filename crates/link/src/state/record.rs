@@ -1,4 +1,4 @@
-//! The record of a link: its description, its measured properties, and how other processes use it.
+//! The record of a link: its description, its measured properties, and the data that other processes need to use it.
 
 use super::processes::{self, Killed};
 use crate::LinkSpec;

@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Returns the maximum lateness of a delivery that still counts as punctual: 1 ms or 5 % of the delay, whichever is
-/// longer. Waking up takes a thread up to 0.1 ms, and a time slice of another thread lasts up to 3 ms.
+/// longer. A thread needs up to 0.1 ms to wake up, and a time slice of another thread lasts up to 3 ms.
 pub(super) fn late_after(delay: Duration) -> Duration {
     Duration::from_millis(1).max(delay / 20)
 }
 
-/// Minimum share of late bytes at which the emulator counts as too slow for the path.
+/// Maximum share of late bytes. Above this share, the emulator counts as too slow for the path.
 const LATE_SHARE_MAX: f64 = 0.01;
 
-/// Number of late bytes that is always accepted: ten full segments. The share of late bytes among a few packets shows
-/// little.
+/// Number of late bytes that is always accepted: ten full segments. With only a few packets, the share of late bytes is
+/// not meaningful.
 const LATE_BYTES_MAX: u64 = 15_140;
 
 /// Counts of one direction since the start of the path.
@@ -99,7 +99,7 @@ impl Counts {
     }
 }
 
-/// The counts that the thread of a direction keeps in addition to those of the wire.
+/// The counts that the thread of a direction keeps in addition to the counts of the [`Wire`](crate::emulate::Wire).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Own {
     pub memory_drops: u64,

@@ -1,9 +1,10 @@
 //! The thread of one direction, which reads frames from one device and writes them to the other device when they are
 //! due.
 //!
-//! The thread has a real-time priority if the system permits it. If the thread had to wait for a core, the path would
-//! differ from its description. The kernel's own emulator would also take precedence over all threads. The programs at
-//! the ends compete for the cores as usual. If these programs get no core, they send nothing, so the thread sleeps.
+//! The thread has a real-time priority if the system permits it, because the path would differ from its description if
+//! the thread had to wait for a core. The kernel's own emulator takes precedence over all threads too. The programs at
+//! the ends compete for the cores as usual. If these programs get no core, they send nothing, so the thread sleeps and
+//! leaves the cores to them.
 
 use super::counters::{Counters, Own};
 use crate::emulate::{DelayLine, Piece, Wire};
@@ -26,7 +27,7 @@ const WRITE_BATCH: usize = 16;
 /// more CPU time than handling the frame. Reading and writing a frame may each be late by one pause, so the delay may
 /// be 0.1 ms longer.
 const PAUSE: Duration = Duration::from_micros(50);
-/// A thread counts as busy for this long after the last frame was read or written.
+/// Time after the last read or write of a frame during which the thread counts as busy.
 const BUSY_GAP: Duration = Duration::from_micros(200);
 /// Interval at which the counts are published.
 const PUBLISH_EVERY: Duration = Duration::from_millis(20);

@@ -39,7 +39,7 @@ impl End {
         congestion: Option<&str>,
         buffer_bytes: Option<u64>,
     ) -> Result<Self, LinkError> {
-        // This needs a separate thread, because the calling thread moves to the new namespace.
+        // A separate thread creates the namespace, because the thread that creates it moves into it.
         let made = thread::scope(|scope| scope.spawn(|| make(own, other, congestion, buffer_bytes)).join());
         let (network, device, congestion) = made.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         Ok(Self { network, device: Arc::new(device), address: own.0, address_v6: own.1, congestion })
@@ -152,7 +152,8 @@ fn make(
     Ok((network, device, congestion))
 }
 
-/// Raises the maximum sizes of TCP buffers in the namespace of the calling thread to `bytes`. Larger ones stay.
+/// Raises the maximum sizes of TCP buffers in the namespace of the calling thread to `bytes`. Sizes that are already
+/// larger do not change.
 fn raise_buffers(bytes: u64) -> io::Result<()> {
     for file in ["/proc/sys/net/ipv4/tcp_rmem", "/proc/sys/net/ipv4/tcp_wmem"] {
         let text = fs::read_to_string(file)?;
@@ -173,8 +174,8 @@ fn denied(permission: MissingPermission, action: &'static str) -> impl FnOnce(io
     }
 }
 
-/// Returns the error for a device that could not be created. If the device file can be opened, the missing permission
-/// is the one to create devices in the namespace.
+/// Returns the error for a device that could not be created. If the device file can be opened, the process lacks the
+/// permission to create devices in the namespace.
 fn refused_device(error: io::Error) -> LinkError {
     match error.kind() {
         io::ErrorKind::NotFound => MissingPermission::NoDeviceFile.into(),

@@ -4,10 +4,10 @@
 //! device, and writes them to the other when they are due. The kernels at both ends run TCP as on a real path, with
 //! handshake, slow start, loss recovery and congestion control.
 //!
-//! Namespaces and devices have no names outside this process. Namespaces and devices exist only as long as this
-//! process, or a process that it has started at an end. The kernel therefore removes them even after `kill -9`. The
-//! interfaces of the host are never touched. The addresses of both ends are from the ranges for benchmarks (RFC 2544
-//! and RFC 5180). The namespaces have no other network, so the addresses cannot collide with those of the host.
+//! Namespaces and devices have no names outside this process. They exist only as long as this process, or a process
+//! that it has started at an end. The kernel therefore removes them even after `kill -9`. The network interfaces of the
+//! host never change. The addresses of both ends are from the ranges for benchmarks (RFC 2544 and RFC 5180). The
+//! namespaces have no other network, so the addresses cannot collide with those of the host.
 
 mod counters;
 mod emulator;
@@ -149,8 +149,8 @@ impl Drop for Path {
 
 /// Size of the buffer for the frames of one direction if its rate is unlimited.
 const RING_UNLIMITED_BYTES: u64 = 512 << 20;
-/// Additional buffer space, for frames that are larger than their segments on the wire, and for the unused ends of the
-/// ring.
+/// Additional buffer space, for frames that take more space than their segments on the wire, and for the unused end of
+/// the ring.
 const RING_SPARE_BYTES: u64 = 8 << 20;
 
 /// Returns the size of the buffer for the frames of one direction. The size is twice the bytes in flight and in the

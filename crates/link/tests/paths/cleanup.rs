@@ -1,4 +1,4 @@
-//! Nothing remains after the end of a path, or after its owner was killed.
+//! Tests that nothing remains after a path has ended, or after its owner was killed.
 
 use crate::support::{PATIENCE, alone, bench, skip, spec, start};
 use link::session::Session;
@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Name of the test below, which only the test in this file starts, in a separate process.
+/// Name of the test below. Another test in this file starts it in a separate process.
 const OWNER: &str = "cleanup::owner_of_a_link";
 const FOLDER: &str = "PLIMSOLL_TEST_REGISTRY";
 
@@ -52,7 +52,7 @@ fn the_end_of_a_path_ends_its_processes_and_changes_no_interface() {
     assert_eq!(interfaces(), before);
 }
 
-/// Not an independent test: owns a link until the process is killed. A command at the far end starts a process that
+/// A helper of another test: owns a link until the process is killed. A command at the far end starts a process that
 /// runs longer than the command.
 #[test]
 #[ignore = "started by another test"]
@@ -101,7 +101,7 @@ fn a_killed_owner_leaves_only_what_the_next_start_removes() {
     owner.kill().unwrap();
     owner.wait().unwrap();
     let far = record.namespaces()[1];
-    // The kernel kills the command itself.
+    // The kernel kills the command, but not the process that the command has started.
     wait_until("the command at the far end survives", || inside(far) == [survivor.clone()]);
     let cleaned = registry.clean().unwrap();
     assert_eq!(cleaned.len(), 1);

@@ -1,4 +1,4 @@
-//! Delay, compared with ping.
+//! Tests the delay by comparison with ping.
 
 use crate::support::{bench, had_cpu, has, run};
 

@@ -1,4 +1,4 @@
-//! Loss and queue, compared with ping and with a count of datagrams.
+//! Tests the loss and the queue by comparison with ping and with a count of datagrams.
 
 use crate::support::{PATIENCE, bench, had_cpu, has, run};
 use link::spec::Direction;

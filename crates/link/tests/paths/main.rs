@@ -1,4 +1,4 @@
-//! Emulated paths, compared with independent programs (ping, iperf3) and with byte counts of the tests.
+//! Tests emulated paths by comparison with independent programs (ping, iperf3) and with byte counts of the tests.
 //!
 //! The tests create their own network namespaces and send nothing outside of them. If a permission or a program is
 //! missing, the tests that need it are skipped, counted and named. The tests run one after the other, because they

@@ -1,4 +1,4 @@
-//! Users without the permission get a one-sentence message that names the permission and a workaround.
+//! Tests that users without a permission get a message of one sentence with the permission and a workaround.
 
 use crate::support::{bench, skip, spec};
 use link::LinkError;
@@ -7,13 +7,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-/// Name of the test below, which only the test in this file starts, as another user.
+/// Name of the test below. Another test in this file starts it as another user.
 const USER: &str = "permissions::a_user_without_permissions";
 /// The user `nobody`.
 const NOBODY: &str = "65534";
 const MARK: &str = "PLIMSOLL_TEST_USER";
 
-/// Not an independent test: tries to create a path, and prints the error.
+/// A helper of another test: tries to create a path, and prints the error.
 #[test]
 #[ignore = "started by another test"]
 fn a_user_without_permissions() {

@@ -1,4 +1,4 @@
-//! The probe accepts paths that match their description, and detects differences.
+//! Tests that the probe accepts paths that match their description, and that it detects differences.
 
 use crate::support::{bench, had_cpu, spec};
 use link::probe::{Difference, measure};

@@ -1,4 +1,4 @@
-//! Rate, compared with iperf3.
+//! Tests the rate by comparison with iperf3.
 
 use crate::support::{Bench, PATIENCE, bench_with, had_cpu, has, skip, start};
 use link::tun::Settings;

@@ -1,4 +1,4 @@
-//! A session: made, recorded, measured, and gone.
+//! Tests a session: it is created, recorded, measured, and removed.
 
 use crate::support::{alone, core_time, had_cpu_since, skip, spec};
 use link::LinkError;

@@ -1,4 +1,4 @@
-//! Paths of tests, other programs, and the reasons to skip a test.
+//! Helpers of the tests: create paths, run other programs, and skip tests.
 
 use link::spec::Direction;
 use link::tun::{End, Path, Settings};

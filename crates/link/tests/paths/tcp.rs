@@ -1,5 +1,5 @@
-//! TCP over a path: slow start, and the shares of many concurrent streams. The expected values are compared with the
-//! bytes that the receiver counts.
+//! Tests TCP over a path: slow start, and the shares of many concurrent streams. The tests compare the expected values
+//! with the bytes that the receiver counts.
 
 use crate::support::{Bench, PATIENCE, bench, bench_with, had_cpu};
 use link::tun::Settings;

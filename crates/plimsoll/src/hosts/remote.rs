@@ -29,7 +29,7 @@ const CONNECT_SECONDS: u32 = 20;
 const ERRORS_MAX: usize = 5;
 /// Maximum length of an error message from a host.
 const ERROR_MAX: usize = 300;
-/// Time during which an agent may take to end after its pipes are closed.
+/// Maximum time that an agent may take to end after its pipes are closed.
 const END_WAIT: Duration = Duration::from_secs(15);
 
 /// Time during which error messages may arrive after the end of a connection.

@@ -17,14 +17,14 @@ pub struct Faults {
     pub close_after: Option<NonZeroU64>,
     /// A limit on the requests in service. Above the limit, the server slows down.
     pub capacity: Option<Capacity>,
-    /// The n in "every n-th request to the server gets 500". On S3, the request gets 503 `SlowDown` instead. The server
-    /// does not carry out the request.
+    /// The number n, if every n-th request to the server gets status 500 and is not carried out. On S3, these requests
+    /// get 503 `SlowDown` instead.
     pub error_every: Option<NonZeroU64>,
-    /// The bodies that break off, and the offset at which they break off.
+    /// The response bodies that break off, and the offset at which they break off.
     pub truncate: Option<Truncate>,
-    /// The bodies that get one wrong byte, and the offset of this byte.
+    /// The response bodies that get one wrong byte, and the offset of this byte.
     pub flip: Option<Flip>,
-    /// The n in "every n-th stored object is acknowledged but then lost". S3 only.
+    /// The number n, if the server acknowledges every n-th object but does not store it. S3 only.
     pub lose_every: Option<NonZeroU64>,
 }
 
@@ -33,7 +33,7 @@ pub struct Faults {
 /// `after` bytes is sent completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Truncate {
-    /// The n in "every n-th body"; with 1, every body is cut.
+    /// The number n; with 1, every body breaks off.
     pub every: NonZeroU64,
     /// Number of body bytes to send before the body breaks off.
     pub after: u64,
@@ -44,7 +44,7 @@ pub struct Truncate {
 /// checksums of the correct content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flip {
-    /// The n in "every n-th body"; with 1, every body is corrupted.
+    /// The number n; with 1, every body has a wrong byte.
     pub every: NonZeroU64,
     /// Offset of the wrong byte. If the body is too short to have a byte at this offset, its last byte is wrong.
     pub at: u64,
@@ -65,7 +65,7 @@ pub enum Delay {
         fast: Duration,
         /// The delay of every n-th request.
         slow: Duration,
-        /// The n in "every n-th request"; with 1, every request is slow.
+        /// The number n; with 1, every request is slow.
         every: NonZeroU64,
     },
 }
@@ -74,7 +74,7 @@ pub enum Delay {
 /// Meanwhile, the kernel still acknowledges the data that it receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stall {
-    /// The event at which the time `at` starts to run.
+    /// The event from which the time `at` is counted.
     pub from: StallFrom,
     /// Time from the event `from` to the beginning of the stall.
     pub at: Duration,
@@ -87,7 +87,7 @@ pub struct Stall {
 pub enum StallFrom {
     /// The start of the server.
     Start,
-    /// The first request that any thread reads.
+    /// The first request that a thread of the server reads.
     FirstRequest,
 }
 
@@ -101,7 +101,7 @@ pub struct Capacity {
     pub slowdown: Duration,
     /// The requests that are counted and slowed down.
     pub counted: CountedRequests,
-    /// The requests that are first delayed and then refused. These requests get the overload response of the
+    /// The requests that are refused after their delay. They get the overload response of the
     /// [`StandIn`](crate::StandIn).
     pub refused: RefusedRequests,
 }

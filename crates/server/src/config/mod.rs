@@ -31,7 +31,7 @@ pub struct Config {
     pub head_timeout: Duration,
     /// The maximum time without any byte on a connection. A connection with a delayed response is not idle.
     pub idle_timeout: Duration,
-    /// The maximum time during which a stopping server waits for responses in flight.
+    /// The maximum time that a stopping server waits for responses in flight.
     pub drain: Duration,
     /// Faults that apply to every request.
     pub faults: Faults,

@@ -1,4 +1,4 @@
-//! Configuration of the stand-ins for Sia's two renters.
+//! Configuration of the stand-ins for siad and renterd, the two client programs ("renters") of the Sia network.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -26,7 +26,7 @@ pub struct Siad {
     pub locked: bool,
     /// Balance of the wallet, in hastings.
     pub wallet_hastings: u128,
-    /// Number of hosts that form contracts. An allowance can request fewer hosts.
+    /// Maximum number of hosts that form contracts. The client's allowance can request fewer hosts.
     pub hosts: NonZeroU64,
     /// Time from the allowance until all contracts are formed.
     pub forming: Duration,

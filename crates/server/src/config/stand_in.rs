@@ -18,8 +18,8 @@ pub enum StandIn {
     Alluxio(Alluxio),
     /// Filestash, a web file manager, over its blackhole backend.
     Filestash(Filestash),
-    /// siad, the renter of Sia until 2025. A request contains the path of a file, and siad uploads the file in the
-    /// background.
+    /// siad, the client program ("renter") of the Sia network until 2025. A request contains the path of a file, and
+    /// siad uploads the file in the background.
     Siad(Siad),
 }
 
@@ -74,8 +74,8 @@ pub struct Filestash {
     pub logins_per_second: NonZeroU64,
     /// Number of logins that are accepted at once before the rate limit applies.
     pub login_burst: u64,
-    /// `true` if clients may log in to SFTP servers. Clients then choose the hosts to which `ssh` connects from this
-    /// server.
+    /// `true` if clients may log in to SFTP servers. In that case, clients choose the hosts to which this server
+    /// connects with `ssh`.
     pub sftp: bool,
 }
 

@@ -77,7 +77,7 @@ impl Directory {
     /// Fails if the path is not valid, leads outside the directory, or cannot be opened.
     pub(crate) fn open(&self, path: &str) -> Result<Opened, FileError> {
         let path = self.root.join(relative(path)?);
-        // Non-blocking, so that a pipe cannot block the thread.
+        // The file is opened in non-blocking mode, so that a pipe cannot block the thread.
         let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
         let real = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).map_err(|_| FileError::Failed)?;
         if !real.starts_with(&self.root) {

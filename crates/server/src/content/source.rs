@@ -12,7 +12,7 @@ use super::pattern::Pattern;
 /// The result of requesting a piece from a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Produced {
-    /// The source appended at least one byte.
+    /// A piece: the source appended at least one byte.
     Piece,
     /// The source has no bytes now. More bytes are available when the socket of [`Source::waits_for`] becomes readable.
     Pending,

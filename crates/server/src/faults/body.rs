@@ -10,7 +10,7 @@ pub(crate) struct BodyFaults {
 }
 
 impl BodyFaults {
-    /// Returns these faults, completed by the faults of `other` that are not set here.
+    /// Returns these faults. A fault that is not set here is taken from `other`.
     pub(crate) fn or(self, other: Self) -> Self {
         Self { cut: self.cut.or(other.cut), flip: self.flip.or(other.flip) }
     }

@@ -1,6 +1,6 @@
 //! Fault injection: selects the requests and bodies with a fault, and the time at which the server stalls.
 //!
-//! State shared by threads is accessed only if a configured fault needs it, because these accesses take time.
+//! Threads access shared state only if a configured fault needs it, because these accesses take time.
 
 pub(crate) mod body;
 pub(crate) mod counts;

@@ -13,8 +13,9 @@ use crate::ledger::RequestRecord;
 use crate::ledger::counters::{Completion, Counters, SentBytes, bounded_method, bounded_target};
 use crate::shared::Shared;
 
-/// The accounting of one request. The account is closed when the last byte of the response is passed to hyper. An
-/// account that is dropped earlier counts an aborted response, or a cut request if there was no response yet.
+/// The accounting of one request. The account is closed when the last byte of the response is passed to hyper. If the
+/// account is dropped before that, the response counts as aborted. If there was no response yet, the request counts as
+/// cut.
 pub(super) struct Account {
     shared: Arc<Shared>,
     counters: Arc<Counters>,
@@ -72,7 +73,7 @@ impl Account {
         self.replied = Some(replied);
     }
 
-    /// Returns the number of body bytes of the response passed on so far.
+    /// Returns the number of bytes of the response body that were passed on so far.
     pub(super) fn sent(&self) -> u64 {
         self.sent
     }

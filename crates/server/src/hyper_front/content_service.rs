@@ -1,5 +1,5 @@
-//! The service for blackhole objects, files and stand-ins. The responses are the same as on the lean front, but have
-//! hyper's types.
+//! The service for blackhole objects, files and stand-ins. Its responses are the same as those of the lean front, but
+//! have hyper's types.
 
 use std::io;
 use std::pin::Pin;

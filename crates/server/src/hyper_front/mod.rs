@@ -1,7 +1,8 @@
-//! The hyper front: TLS, HTTP/2, and services that do more than serve files.
+//! The hyper front: the part of the server that handles connections with the library hyper. It supports TLS, HTTP/2,
+//! and services that do more than serve files.
 //!
 //! hyper and rustls implement the protocols. Responses, faults and the ledger are the same as on the lean front. A
-//! [`service::Service`] creates the responses. Everything between the service and the socket is here:
+//! [`service::Service`] creates the responses. This module contains everything between the service and the socket:
 //!
 //! * [`server`]: sockets, threads, start and stop;
 //! * [`connection`]: one connection, plain or TLS, HTTP/1.1 or HTTP/2, with its time limits;
@@ -11,8 +12,8 @@
 //! * [`request_body`], [`response_body`]: the bodies of requests and responses;
 //! * [`content_service`]: the service for blackhole objects, files and stand-ins.
 //!
-//! Each thread has its own async runtime, so that a stall can stop the whole thread. As on the lean front, threads
-//! count without locks.
+//! Each thread has its own async runtime, so that an injected stall can stop the whole thread. As on the lean front,
+//! each thread has its own counters, which need no locks.
 
 mod account;
 mod connection;

@@ -26,10 +26,10 @@ use crate::ledger::counters::Counters;
 use crate::listeners::{Bound, Listeners};
 use crate::shared::Shared;
 
-/// The pause of a listener after file descriptors ran out.
+/// Time for which a listener accepts no connections after file descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Interval at which a thread checks whether the first request has arrived. Used if the beginning of the stall is
-/// relative to this request.
+/// Interval at which a thread checks whether the first request has arrived, if the beginning of the stall depends on
+/// this request.
 const FIRST_REQUEST_CHECK: Duration = Duration::from_millis(1);
 
 /// A running server on the hyper front. Dropping this value stops the server, as [`HyperServer::stop`] does.

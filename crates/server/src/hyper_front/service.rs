@@ -1,4 +1,4 @@
-//! The interface between the hyper front and a service behind it.
+//! The interface between the hyper front and the service that creates the responses.
 
 use std::future::Future;
 use std::io;

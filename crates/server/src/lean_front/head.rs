@@ -1,4 +1,5 @@
-//! Response heads as bytes. All heads share some lines, such as the date. These lines are formatted only once a second.
+//! Converts response heads to bytes. Some lines, such as the date, are the same in all heads. These lines are formatted
+//! only once a second.
 
 use std::io::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -1,5 +1,5 @@
-//! Responses fetched from another server of the cluster. Every byte of such a response crosses a network twice. Proxy
-//! mode exists to measure this cost.
+//! Responses fetched from another server of the cluster. Every byte of such a response crosses the network twice, and
+//! proxy mode exists to measure the cost of this.
 //!
 //! This server parses the owner's head and writes its own head. The server passes the body on as it arrives. Each
 //! thread keeps connections to owners and reuses them.
@@ -173,7 +173,8 @@ fn request(owner: SocketAddr, head: &RequestHead, ranged: bool) -> Vec<u8> {
     let target = Target::parse(&head.target).unwrap_or(Target { path: "/", query: None });
     let query = target.query.map(|query| format!("?{query}")).unwrap_or_default();
     let mut out = format!("{} {}{query} HTTP/1.1\r\nHost: {owner}\r\n", head.method.as_str(), target.path).into_bytes();
-    // A request for several ranges is sent without `Range`, because any server may respond to it with the whole object.
+    // A request for several ranges is sent without `Range`, because a server may respond to such a request with the
+    // whole object.
     if let Some([spec]) = head.range.as_ref().filter(|_| ranged).map(RangeRequest::specs) {
         out.extend_from_slice(b"Range: ");
         // Writing to memory does not fail.

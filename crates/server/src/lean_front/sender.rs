@@ -1,4 +1,4 @@
-//! One response on its way to the kernel.
+//! Sends one response to the kernel.
 //!
 //! A head and a small body are sent with one call of `send`. A large body of known length is sent with `sendfile`.
 //! Pieces that must be framed, or that come from memory, are first assembled in a buffer. The buffer contains at most
@@ -119,7 +119,7 @@ impl ResponseSender {
         }
     }
 
-    /// Returns the buffer for reuse, and the content.
+    /// Returns the buffer, so that it can be reused, and the content.
     pub(super) fn into_parts(self) -> (Vec<u8>, Content) {
         (self.staged, self.response.content)
     }

@@ -17,7 +17,7 @@ use crate::listeners::{Bound, Listeners};
 use crate::ownership::member::Member;
 use crate::shared::Shared;
 
-/// Maximum time during which [`Server::ledger`] waits for a thread to finish its current event.
+/// Maximum time that [`Server::ledger`] waits for a thread to finish its current event.
 const SETTLE_MAX: Duration = Duration::from_secs(1);
 
 /// A running server on the lean front: plain HTTP/1. Dropping this value stops the server, as [`Server::stop`] does.
@@ -116,7 +116,7 @@ impl Server {
     fn end(&mut self) {
         self.shared.0.stop();
         for thread in &self.threads {
-            // A thread that cannot be woken stops at its next event.
+            // If a thread cannot be woken, it stops at its next event.
             let _ = thread.waker.wake();
         }
         for thread in &mut self.threads {

@@ -23,7 +23,7 @@ use crate::shared::Shared;
 const EVENTS: usize = 256;
 /// The size of the buffer for received requests.
 const BUFFER_BYTES: usize = 64 * 1024;
-/// Maximum number of connections accepted in a row before open connections get their turn.
+/// Maximum number of connections that are accepted before open connections get their turn.
 const ACCEPTS_MAX: usize = 64;
 /// The interval at which time limits are checked. After file descriptors ran out, accepting resumes at the next check.
 const SWEEP: Duration = Duration::from_millis(100);
@@ -36,7 +36,7 @@ const TIMER: u64 = u64::MAX - 1;
 /// The timer's duration when there is nothing to wait for.
 const FAR: Duration = Duration::from_secs(3600);
 
-/// The readiness of a connection's socket that the thread watches for.
+/// The kind of readiness of a connection's socket that the thread waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Watch {
     Nothing,
@@ -294,7 +294,7 @@ impl Thread {
                 return;
             }
             self.timers.pop();
-            // The connection may be closed, or wait for something else by now.
+            // By now, the connection may be closed or may wait for something else.
             let Some(entry) = self.table.get_mut(token).filter(|entry| entry.wakes == Some(instant)) else { continue };
             entry.wakes = None;
             let next = entry.connection.proceed(&mut self.context);

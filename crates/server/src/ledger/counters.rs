@@ -80,7 +80,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Marks that all actions of this thread so far are counted.
+    /// Records that all actions of this thread so far are counted.
     pub(crate) fn settle(&self) {
         self.rounds.fetch_add(1, Ordering::Release);
     }

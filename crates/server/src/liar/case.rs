@@ -57,13 +57,13 @@ pub struct ClientSetup {
     pub range: Option<ByteRange>,
     /// The number of operations. All except the last must succeed.
     pub requests: u32,
-    /// The value of `--expect`: the checksum of the object, or one of the words `etag` and `checksum`.
+    /// The value of `--expect`: the object's checksum, `etag` or `checksum`.
     pub expect_hash: Option<Box<str>>,
     /// The size of the object, if the client knows it.
     pub expect_size: Option<u64>,
     /// The maximum time until the head of a response is complete.
     pub head_timeout: Duration,
-    /// The maximum time without any byte of a body.
+    /// The maximum time in which no byte of a body arrives.
     pub idle_timeout: Duration,
     /// The maximum time of an attempt.
     pub total_timeout: Option<Duration>,
@@ -107,7 +107,7 @@ pub struct Expected {
     pub last: AttemptEnd,
     /// The outcomes of all earlier attempts.
     pub earlier: Vec<AttemptEnd>,
-    /// `true` if the operation succeeds. The response times of successes then include its time.
+    /// `true` if the operation must count as a success.
     pub ok: bool,
     /// Received body bytes of the last attempt; `None` if they depend on timing.
     pub body_bytes: Option<u64>,

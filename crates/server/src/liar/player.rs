@@ -63,7 +63,7 @@ enum ReadUntil {
     End,
 }
 
-/// The reason why a script ends before its last step.
+/// The reason why a script ended before its last step.
 enum Stopped {
     /// The client closed or broke the connection.
     ClientGone,

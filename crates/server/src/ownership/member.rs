@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::owner::owner;
 use crate::request::target::Target;
 
-/// The action of a server that gets a request for another server's object.
+/// The action of a server when it gets a request for another server's object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handoff {
     /// The server responds with 307.

@@ -1,10 +1,10 @@
 //! The owner of an object: a pure function of the object's path and the number of servers. Every server computes the
 //! same owner, so servers need not communicate.
 //!
-//! The path's 64-bit hash is the input of *jump consistent hash* (J. Lamping and E. Veach, "A fast, minimal memory,
-//! consistent hash algorithm", 2014, arXiv:1406.2294), which distributes objects evenly. If a server is added at the
-//! end, each object either keeps its owner or moves to the new server. With `n + 1` servers, 1 in `n + 1` objects
-//! moves.
+//! The path's 64-bit hash is the input of the algorithm *jump consistent hash* (J. Lamping and E. Veach, "A fast,
+//! minimal memory, consistent hash algorithm", 2014, arXiv:1406.2294), which distributes objects evenly. If a server is
+//! added at the end, each object either keeps its owner or moves to the new server. With `n + 1` servers, 1 in `n + 1`
+//! objects moves.
 
 use std::num::NonZeroUsize;
 
@@ -20,7 +20,7 @@ pub fn owner(path: &str, servers: NonZeroUsize) -> usize {
 }
 
 /// Returns the FNV-1a hash (64 bits) of the bytes, mixed by the finalizer of `SplitMix64`. The mixing is needed because
-/// the jumps depend on the upper bits of the hash. FNV alone gives short names similar upper bits.
+/// [`jump`] depends on the upper bits of the hash, and FNV alone gives short names similar upper bits.
 fn hash(bytes: impl Iterator<Item = u8>) -> u64 {
     let fnv =
         bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(owner("/b/a%20b", servers(1000)), owner("/b/a b", servers(1000)));
     }
 
-    /// Computed once by another program from the description above.
+    /// The owners that another program computed from the description above.
     const PINNED: [usize; 8] = [3, 6, 1, 0, 0, 2, 3, 3];
 
     proptest! {

@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::target::Target;
 
-/// The first value of each field, as returned by Go's `Header.Get`. The size limit of request heads also limits these
-/// values.
+/// The first value of each field, as Go's `Header.Get` returns it. The size of these values is limited by the maximum
+/// size of a request head.
 #[derive(Default)]
 pub(crate) struct RequestFields {
     pub(crate) if_range: Option<Box<[u8]>>,
@@ -24,7 +24,7 @@ pub(crate) struct RequestFields {
     noted: bool,
 }
 
-/// Shows only whether there are any fields, because some are secrets.
+/// Shows only whether there are any fields, because some fields contain secrets.
 impl fmt::Debug for RequestFields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RequestFields").field("noted", &self.noted).finish_non_exhaustive()

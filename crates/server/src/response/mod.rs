@@ -39,7 +39,7 @@ pub(crate) struct Response {
     /// Additional delay of responses of this kind, in milliseconds.
     pub(crate) delay_ms: u32,
     pub(crate) body_faults: BodyFaults,
-    /// Bytes to send in place of the regular end if the body breaks off. Only used on the lean front.
+    /// Bytes to send instead of the normal end if the body breaks off. Only the lean front uses them.
     pub(crate) cut_tail: &'static [u8],
 }
 
@@ -163,7 +163,8 @@ impl Response {
         }
     }
 
-    /// Adds the injector's next body faults to a body with content. The body keeps the faults that it already has.
+    /// If the body has content, adds the injector's faults for the next body. Faults that the body already has are
+    /// kept.
     pub(crate) fn inject_body_faults(&mut self, injector: &FaultInjector) {
         if matches!(self.status, 200..300) && self.body_length() != Some(0) {
             self.body_faults = self.body_faults.or(injector.next_body());

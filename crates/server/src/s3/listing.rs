@@ -113,7 +113,7 @@ mod tests {
         names.iter().map(|name| ((*name).to_owned(), ())).collect()
     }
 
-    /// Returns all names of a list in order, computed one key at a time.
+    /// Returns all names of a list in order. This simple implementation looks at each key on its own.
     fn expected(keys: &BTreeMap<String, ()>, prefix: &str, delimiter: &str) -> Vec<String> {
         let below = keys.keys().filter(|key| key.starts_with(prefix));
         let names = below.map(|key| match key[prefix.len()..].find(delimiter) {

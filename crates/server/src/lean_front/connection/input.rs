@@ -136,7 +136,7 @@ impl Connection {
         self.head_began = if in_head { Some(self.head_began.unwrap_or(now)) } else { None };
     }
 
-    /// Counts a request whose head was read, and sends `100 Continue` if the request expects it.
+    /// Counts a request after its head was read. Sends `100 Continue` if the request expects it.
     fn begin_request(&mut self, context: &mut ThreadContext) -> io::Result<()> {
         self.head_began = None;
         self.interim = 0;

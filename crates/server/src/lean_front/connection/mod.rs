@@ -23,7 +23,8 @@ use crate::request::fields::RequestFields;
 use crate::response::Response;
 use crate::shared::Shared;
 
-/// Maximum number of bytes of further requests to buffer while a response is being sent. The rest stays in the kernel.
+/// Maximum number of bytes of further requests that are buffered while a response is being sent. More bytes stay in the
+/// kernel.
 const PENDING_MAX: usize = 64 * 1024;
 
 /// The event that a connection waits for.
@@ -56,7 +57,7 @@ enum ConnectionState {
     Lingering,
 }
 
-/// The action after a delay.
+/// The action of a connection after a delay.
 #[derive(Debug)]
 enum AfterDelay {
     Respond(Response),
@@ -106,7 +107,7 @@ impl Connection {
         !self.ended && self.pending.len() < PENDING_MAX
     }
 
-    /// Returns whether there is no request, and no part of a request.
+    /// Returns whether the connection has no request and no part of a request.
     pub(super) fn is_idle(&self) -> bool {
         matches!(self.state, ConnectionState::Reading) && self.reader.head_bytes() == 0
     }

@@ -54,8 +54,8 @@ impl Drop for DataFile {
 }
 
 impl DataFile {
-    /// Creates the value for a file that was just written. The file is removed after use unless the store decides to
-    /// keep it.
+    /// Creates the value for a file that was just written. The file is removed after its last reader has finished,
+    /// unless the store decides to keep it.
     pub(super) fn written(path: PathBuf, reservation: Reservation) -> Self {
         Self { path, reservation, removed_after_use: AtomicBool::new(true) }
     }

@@ -1,5 +1,5 @@
-//! `/ipfs/CID`: the trustless gateway of booster-http (frisbii), or kubo's. Both serve one DAG: a file of the pattern
-//! in a directory (see [`super::dag`]). All other CIDs do not exist.
+//! `/ipfs/CID`: the trustless gateway of booster-http (frisbii), or the gateway of kubo. Both serve the same DAG, a
+//! directory with one file (see [`super::dag`]). All other CIDs do not exist.
 //!
 //! The two gateways fail in different ways. For an absent CID, frisbii responds with 404. At a missing block, frisbii
 //! breaks off the response. kubo has already sent status 200 when it finds that a block is missing. kubo then omits the

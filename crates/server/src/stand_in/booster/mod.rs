@@ -2,8 +2,8 @@
 //!
 //! Nothing is stored, so a rule decides whether a CID exists. A piece exists if its CID has the codec of piece
 //! commitments (`fil-commitment-unsealed`, `baga6ea4seaq…`) or is the fixture of FRC-0066. Below `/ipfs/`, there is one
-//! file in one directory. Both have their real CIDs. The content of every piece and of the file is the server's
-//! pattern.
+//! directory with one file. The CIDs of both are computed from their content. The content of every piece and of the
+//! file is the server's pattern.
 //!
 //! The gateway can also imitate kubo, which has no pieces.
 
@@ -77,7 +77,7 @@ impl BoosterStandIn {
                 (Some(name), _) => self.piece(name, head, facts),
                 (None, Some(name)) => self.ipfs(name, head, target, facts),
                 (None, None) if path == "/piece" || path == "/ipfs" => error(404, "not found"),
-                // Go's mux sends all other paths to the index.
+                // Go's mux passes all other paths to the handler of the index page.
                 (None, None) => Response {
                     media: Media::Named("text/html; charset=utf-8".into()),
                     ..Response::text(200, INDEX.as_bytes())

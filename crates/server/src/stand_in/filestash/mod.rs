@@ -66,7 +66,8 @@ impl FilestashStandIn {
         }
         let reads = matches!(head.method, Method::Get | Method::Head);
         let free = call == "files/cat" && reads;
-        // Clients without cookies need not send this header (`features.api.enable`, which is on by default).
+        // Clients without cookies need not send this header, because the setting `features.api.enable` is on by
+        // default.
         let by_page = facts.fields.requested_with.as_deref() == Some(b"XmlHttpRequest");
         if !free && !by_page && facts.fields.cookie.is_some() {
             return failure(403, "Not Allowed");

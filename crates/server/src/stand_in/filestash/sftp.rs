@@ -1,5 +1,5 @@
-//! Files of an SFTP server, for Filestash's sftp backend. All requests of a login share one connection, and use it one
-//! after the other. While a request waits for the SFTP server, it blocks a thread of this server.
+//! Files of an SFTP server, for Filestash's sftp backend. All requests of a login use one connection, one after the
+//! other. While a request waits for the SFTP server, it blocks a thread of this server.
 //!
 //! The system's `ssh` program implements SSH. This module implements the part of SFTP version 3
 //! (draft-ietf-secsh-filexfer-02) that listing and reading need.

@@ -1,8 +1,8 @@
 //! renterd, the renter of Sia since 2023. Clients store objects in buckets with `PUT`. A control API manages contracts,
 //! wallet and settings.
 //!
-//! Objects stay in memory. Slabs, contracts and money are counted as if each object had been cut into slabs of 4 MiB
-//! shards. Incomplete slabs of several objects are packed into one slab.
+//! Objects stay in memory. The stand-in counts slabs, contracts and money as if each object had been split into slabs
+//! with shards of 4 MiB. Incomplete slabs of several objects are packed into one slab.
 
 mod bus;
 mod documents;

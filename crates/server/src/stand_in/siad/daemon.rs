@@ -30,7 +30,7 @@ pub(super) struct Allowance {
 pub(super) struct Daemon {
     pub(super) config: Siad,
     started: Duration,
-    /// The time for which this state was computed.
+    /// The instant that this state describes.
     now: Duration,
     pub(super) unlocked: bool,
     pub(super) allowance: Option<Allowance>,

@@ -120,7 +120,8 @@ fn sparse(directory: &Path, name: &str, bytes: u64) -> std::path::PathBuf {
     path
 }
 
-/// Returns settings that send 30 sectors per second, which is one chunk with the default redundancy.
+/// Returns settings with which the daemon uploads 30 sectors per second, which is one chunk with the default
+/// redundancy.
 fn one_chunk_per_second() -> Siad {
     Siad { bandwidth: std::num::NonZeroU64::new(30 << 22).unwrap(), ..Siad::default() }
 }
