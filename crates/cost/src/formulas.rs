@@ -53,9 +53,9 @@ impl Outlay {
     /// `((initial wallet − final remaining renter funds − final upload spending) × price / file TB) / months per
     /// contract`
     ///
-    /// Fees and money that disappeared count as cost; spending on uploads does not. The study's formula starts from the
-    /// *initial wallet*. In the study's best case, however, money was left in the wallet at the end, and the published
-    /// numbers exclude that money. This function excludes it too.
+    /// Fees and money that disappeared count as cost. Spending on uploads does not. The study's formula starts from the
+    /// *initial wallet*. In the study's best case, however, money was left in the wallet at the end. The published
+    /// numbers do not include that money, and neither does this function.
     ///
     /// # Errors
     /// Returns an error if the amounts are in different currencies, or if `rate` is for other currencies.

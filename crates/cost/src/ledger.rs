@@ -5,7 +5,8 @@
 //!    wallet to the contract, and all spending happens within contracts.
 //! 3. Money spent or put into contracts never decreases.
 //!
-//! The study's author found that siad broke all three. Reports show a gap with its sign and never correct it.
+//! The study's author found that siad broke all three rules. Reports show the gap in a rule with its sign, and never
+//! correct it.
 
 use std::collections::BTreeMap;
 

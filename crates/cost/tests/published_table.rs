@@ -31,7 +31,7 @@ use Relation::{Contradicted, Follows, NotPublished, WithinRounding};
 struct Published {
     /// File bytes, and the maximum rounding error of this number.
     file_bytes: (u64, u64),
-    /// In TiB with one decimal.
+    /// Bytes that the system stored, in TiB with one decimal.
     absolute_tib: &'static str,
     files: u64,
     contracts: u64,
@@ -40,9 +40,9 @@ struct Published {
     /// Money that remains in contracts, in SC. The amount is the first number minus the second, because some reports
     /// state only two such numbers.
     remaining: [&'static str; 2],
-    /// In SC.
+    /// Money spent on uploads, in SC; `None` if it was not published.
     upload: Option<&'static str>,
-    /// In USD.
+    /// Price of a siacoin in USD.
     price: &'static str,
     hours: &'static str,
 }
@@ -251,7 +251,7 @@ fn all_33_cells_are_accounted_for() {
     assert_eq!(count(|relation| *relation == Contradicted), 1);
 }
 
-/// The page about the study shows the cells as the code prints them.
+/// The documentation page about the study must show the cells exactly as the code prints them.
 #[test]
 fn the_page_about_the_study_has_our_table() {
     let page = include_str!("../../../docs/studies/sia.md");
@@ -288,8 +288,8 @@ fn printed_cells_alone_give_other_efficiencies() {
     assert_eq!(REAL.inputs([0; 6]).cell(Row::StorageEfficiency).to_string(), "28.2 %");
 }
 
-/// The upload spending that the two published costs imply. The cost of the worst case has only two significant digits,
-/// so the range of its upload spending is wide.
+/// The published costs of two cases imply the unpublished spending on uploads, but only as a range. For the worst case,
+/// the range is wide, because its cost has only two significant digits.
 #[test]
 fn unpublished_inputs_have_a_range() {
     let cost = |published: &Published, upload: &str| {

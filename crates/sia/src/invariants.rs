@@ -17,7 +17,8 @@ pub fn contract_gap(contracts: &siad::ContractTotals) -> Option<SignedHastings> 
 }
 
 /// Returns the money in the wallet plus the cost of contracts. Unconfirmed payments and receipts are included, so that
-/// money on its way from the wallet to a contract counts once. `None` if the sample lacks the wallet or the contracts.
+/// money on its way from the wallet to a contract is counted exactly once. `None` if the sample lacks the wallet or the
+/// contracts.
 #[must_use]
 pub fn wealth(sample: &siad::Sample) -> Option<SignedHastings> {
     let (wallet, contracts) = (sample.wallet?, sample.contracts?);

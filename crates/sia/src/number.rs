@@ -1,5 +1,5 @@
-//! Floating-point numbers in Python's format. New rows of a table then look like those of the study's collector, which
-//! is a Python program.
+//! Formats floating-point numbers like Python, so that new rows of a table look like the rows of the study's collector,
+//! which is a Python program.
 
 /// Formats a number like Python's `repr`: the shortest text that parses to the same number, always with a decimal point
 /// or an exponent.

@@ -1,7 +1,8 @@
-//! Snapshots of a renter: the documents of its API at one moment, as they were received, and their meaning.
+//! Snapshots of a renter: the documents of its API at one moment, as they were received, and functions that interpret
+//! them.
 //!
-//! A snapshot keeps whole documents, so that later versions of this program can read more from it. A request that failed
-//! leaves a gap with its reason.
+//! A snapshot keeps whole documents, so that later versions of this program can read more from it. If a request failed,
+//! the snapshot contains the reason in place of the document.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use crate::{ParseError, UtcSecond, renterd, siad};
 
 /// Version of the format.
 const FORMAT: u32 = 1;
-/// Number of contracts without which an upload to siad stays incomplete. Each piece of a chunk needs a contract.
+/// Number of contracts that siad needs to complete an upload, because each piece of a chunk needs a contract.
 const SIAD_CONTRACTS: u64 = siad::DATA_PIECES + siad::PARITY_PIECES;
 
 /// A renter.
@@ -211,7 +212,7 @@ impl Snapshot {
         self.read("upload", renterd::UploadSettings::parse).ok().map(|settings| settings.redundancy)
     }
 
-    /// Returns the length of contracts by the renter's settings, in blocks; `None` if it is unknown or 0.
+    /// Returns the length of contracts in the renter's settings, in blocks; `None` if it is unknown or 0.
     #[must_use]
     pub fn contract_blocks(&self) -> Option<u64> {
         let blocks = match self.system {

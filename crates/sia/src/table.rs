@@ -1,4 +1,4 @@
-//! CSV tables, to which rows are appended.
+//! CSV tables to which the program appends rows.
 
 /// Maximum number of characters of another header in an error message.
 const HEADER_SHOWN_MAX: usize = 80;
@@ -61,8 +61,8 @@ pub enum TableError {
     },
 }
 
-/// Returns how to append to a table with these columns. `first` is the beginning of the file. Unless the file is
-/// shorter, `first` must have at least two bytes more than the header. `last` is the last byte of the file.
+/// Returns the instructions for appending to a table with these columns. `first` is the beginning of the file. Unless
+/// the file is shorter, `first` must have at least two bytes more than the header. `last` is the last byte of the file.
 ///
 /// # Errors
 /// Fails if the file is another table.

@@ -1,5 +1,5 @@
-//! Tests that a search finds known load lines in operations in flight. Time is simulated. Each of twenty targets
-//! becomes slow above a different number of operations in flight.
+//! Tests that a search over the number of operations in flight finds known load lines. Time is simulated. Each of
+//! twenty targets becomes slow above a different number of operations in flight.
 
 #[path = "../../engine/tests/support/mod.rs"]
 mod support;
@@ -57,7 +57,8 @@ fn twenty_planted_lines_are_found() {
             }
         };
         let Found::Line { passed, failed } = found else { panic!("line {line}: {found:?}") };
-        // The objective tolerates one slow request in a hundred, so the line may be found slightly too high.
+        // The objective tolerates one slow request in a hundred, so the search may find a line that is slightly too
+        // high.
         let most = line + line / 50 + 1;
         assert!(passed <= most && line < failed, "line {line}: {found:?}");
         assert!(passed as f64 >= line as f64 * 0.9 - 1.0, "line {line}: {found:?}");

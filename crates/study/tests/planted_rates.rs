@@ -1,5 +1,5 @@
-//! Tests that a search finds known load lines in operations per second. Time is simulated. A server with a queue admits
-//! one operation after the other at a known rate, with equal or random intervals.
+//! Tests that a search over the rate finds known load lines, in operations per second. Time is simulated. A server with
+//! a queue admits one operation after the other at a known rate, with equal or random intervals.
 
 #[path = "support/gate.rs"]
 mod gate;
@@ -20,9 +20,9 @@ use study::objective_monitor::{Decision, ObjectiveMonitor, OfferedLoad, SLICE};
 use support::{ms, open, plan, respond_at};
 
 const IN_FLIGHT_MAX: u64 = 10_000;
-/// Maximum relative error of a search whose result is below the true load line.
+/// Maximum relative error of a result that is below the true load line.
 const BELOW: f64 = 0.05;
-/// Maximum relative error of a search whose result is above the true load line.
+/// Maximum relative error of a result that is above the true load line.
 const ABOVE: f64 = 0.02;
 
 /// Runs a level and returns its outcome.
@@ -94,8 +94,8 @@ fn search(gate: Gate, objectives: &[Objective], usual: Duration) -> (Found, Vec<
     }
 }
 
-/// Checks that the load line of a server is found with the default objective. If there is a `bound`, the search also
-/// has an objective on p99.
+/// Checks that a search finds the load line of a server with the default objective. If there is a `bound`, the search
+/// also has an objective on p99.
 fn check(gate: Gate, bound: Option<Duration>) {
     let mut objectives = vec![Objective::DEFAULT];
     objectives.extend(bound.map(|bound| format!("p99 <= {}ms", bound.as_millis()).parse::<Objective>().unwrap()));

@@ -1,4 +1,4 @@
-//! Arrival times of received bytes, from the kernel's software timestamps (`SO_TIMESTAMPING`).
+//! Reads the arrival times of received bytes from the kernel's software timestamps (`SO_TIMESTAMPING`).
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -8,14 +8,14 @@ use std::time::Duration;
 use crate::kernel_call::{check, check_size, own, socklen_of};
 use crate::socket::Socket;
 
-/// Flag that makes the kernel timestamp everything that arrives, for all sockets of the host. The kernel reads a clock
-/// for each segment.
+/// Flag with which the kernel timestamps everything that arrives, for all sockets of the host. For this, the kernel
+/// reads a clock for each segment.
 const TAKE: libc::c_int = libc::SOF_TIMESTAMPING_RX_SOFTWARE as libc::c_int;
-/// Flag that makes reads report the timestamps.
+/// Flag with which reads report the timestamps.
 const REPORT: libc::c_int = libc::SOF_TIMESTAMPING_SOFTWARE as libc::c_int;
 
 /// A request to the kernel to timestamp everything that arrives at this host. The request is in effect while this value
-/// exists and is switched on. Starting and stopping timestamps is expensive for the kernel. Callers therefore keep one
+/// exists and is switched on. Starting and stopping timestamps takes the kernel much time, so callers should keep one
 /// value for all sockets.
 #[derive(Debug)]
 pub struct ArrivalTimestamps {
@@ -65,8 +65,8 @@ pub(crate) fn receive(socket: &Socket, room: &mut [u8]) -> io::Result<(usize, Op
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();
     message.msg_controllen = size_of_val(&control) as _;
-    // SAFETY: `message` points to `control` and to one vector, which describes `room`. All of these stay alive during
-    // the call.
+    // SAFETY: `message` points to `control` and to one vector, which describes `room`. All three stay alive during the
+    // call.
     let bytes = check_size(unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) })?;
     Ok((bytes, timestamp(&message)))
 }

@@ -33,8 +33,8 @@ fn read(clock: libc::clockid_t) -> Duration {
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
-/// Sets the maximum delay with which the kernel may wake the calling thread to save wake-ups. The system's default is
-/// 50 µs, and the minimum is 1 ns.
+/// Sets the timer slack: the maximum time by which the kernel may delay the end of a wait of the calling thread, to
+/// combine several wake-ups. The system's default is 50 µs, and the minimum is 1 ns.
 pub fn set_timer_slack(slack: Duration) -> io::Result<()> {
     // Zero would restore the default.
     let nanoseconds = libc::c_ulong::try_from(slack.as_nanos()).unwrap_or(libc::c_ulong::MAX).max(1);

@@ -23,8 +23,8 @@ pub fn receive_many(socket: &UdpSocket) -> io::Result<()> {
     set(socket, libc::SOL_UDP, libc::UDP_GRO, 1)
 }
 
-/// Sets the size of the receive buffer in bytes. Above the system's limit, this needs `CAP_NET_ADMIN` in the network
-/// namespace of the socket. Without it, the limit is used.
+/// Sets the size of the receive buffer in bytes. A size above the system's limit needs `CAP_NET_ADMIN` in the network
+/// namespace of the socket. Without this capability, the size is reduced to the limit.
 ///
 /// # Errors
 /// Fails with errors of the kernel.

@@ -21,7 +21,7 @@ pub fn sendfile(out: &Socket, file: &impl AsFd, offset: u64, max: usize) -> io::
     check_size(unsafe { libc::sendfile(out.as_raw_fd(), from, &raw mut position, max) })
 }
 
-/// Opens a file to read it. Does not wait, even if the path leads to a pipe.
+/// Opens a file to read it. Does not wait for a writer, even if the path leads to a pipe.
 pub fn open_without_waiting(path: &Path) -> io::Result<File> {
     File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
 }

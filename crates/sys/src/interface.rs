@@ -1,4 +1,4 @@
-//! Configuration of network interfaces: state, addresses and routes, by netlink messages (rtnetlink(7)).
+//! Configures the state, addresses and routes of network interfaces with netlink messages (rtnetlink(7)).
 //!
 //! All calls apply to the network namespace of the calling thread. Netlink is used instead of the program `ip`, so that
 //! emulated links need no other package.
@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use crate::kernel_call::{check_size, own};
 
-/// Settings of an interface that are changed when it is started.
+/// Settings of an interface that are set when it is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// Maximum size of a packet in bytes.
@@ -18,7 +18,7 @@ pub struct Settings {
     pub queue_frames: u32,
 }
 
-/// Sets an interface up. `None` does not change the settings of the interface.
+/// Starts an interface (sets its state to "up"). With `None`, the settings of the interface do not change.
 ///
 /// # Errors
 /// Fails with errors of the kernel, for example if there is no such interface, or without `CAP_NET_ADMIN`.
@@ -64,7 +64,7 @@ pub fn add_route(name: &str, to: IpAddr, congestion: Option<&str>) -> io::Result
     let mut message = Message::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_EXCL);
     message.byte(family(to));
     message.byte(all_bits(to));
-    // No source, no type of service.
+    // The route has no source address and no type of service.
     message.bytes(&[0, 0]);
     message.bytes(&[libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, libc::RT_SCOPE_LINK, libc::RTN_UNICAST]);
     message.bytes(&0_u32.to_ne_bytes());

@@ -21,7 +21,7 @@ pub(crate) fn own(result: libc::c_int) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Returns the size of a type as the kernel's `socklen_t`. Only used with the small C structures of this crate.
+/// Returns the size of a type as the kernel's `socklen_t`. Only used with small C structures, whose sizes always fit.
 pub(crate) const fn socklen_of<T>() -> libc::socklen_t {
     size_of::<T>() as libc::socklen_t
 }

@@ -1,8 +1,8 @@
 //! Safe wrappers of Linux system calls that the standard library does not offer.
 //!
-//! This is the only crate of the workspace that may contain `unsafe`. This crate must not know the purpose of its
-//! calls, so nothing here is about HTTP, load or measurements. All errors are errors of the kernel as
-//! [`std::io::Error`]. The exception is name resolution, whose codes are not errno values ([`resolve::ResolveError`]).
+//! This is the only crate of the workspace that may contain `unsafe`. Its code does not depend on the purpose of the
+//! calls, so nothing here is about HTTP, load or measurements. Errors of the kernel are returned as [`std::io::Error`].
+//! The exception is name resolution, whose error codes are not errno values ([`resolve::ResolveError`]).
 //!
 //! Only Linux is supported. A port to another system would replace only this crate.
 

@@ -66,8 +66,8 @@ fn empty_cpu_set() -> libc::cpu_set_t {
     unsafe { std::mem::zeroed() }
 }
 
-/// Returns the peak resident memory of this process in bytes (`VmHWM`). `getrusage` is unsuitable, because a new
-/// process starts with its parent's value.
+/// Returns the peak resident memory of this process in bytes (`VmHWM`). The value of `getrusage` is not used, because a
+/// new process starts with its parent's value.
 pub fn peak_memory_bytes() -> io::Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

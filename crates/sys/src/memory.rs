@@ -1,11 +1,11 @@
 //! Settings of the memory allocator.
 
 /// Makes the allocator map each allocation of at least this many bytes separately, and unmap it when it is freed.
-/// Smaller allocations come from areas that can shrink only at their end. One live allocation there can prevent much
-/// freed memory from returning to the system.
+/// Smaller allocations come from areas that can shrink only at their end. A single allocation near the end that is
+/// still in use can prevent much freed memory from returning to the system.
 ///
-/// Each separate allocation costs a system call and page faults. This is acceptable a few times per second, but not for
-/// each request. With allocators other than glibc's, the function has no effect.
+/// Each separate allocation costs a system call and page faults. This is acceptable for a few allocations per second,
+/// but not for an allocation in each request. With allocators other than glibc's, the function has no effect.
 pub fn give_back_from(bytes: u32) {
     #[cfg(target_env = "gnu")]
     {
@@ -17,9 +17,9 @@ pub fn give_back_from(bytes: u32) {
     let _ = bytes;
 }
 
-/// Asks the kernel to use huge pages for a large part of memory that is not in use yet. This saves CPU time if the
-/// memory is used from end to end. Ignore failures: a kernel may not have huge pages, and partial pages at both ends
-/// stay ordinary pages.
+/// Asks the kernel to use huge pages for a large range of memory that is not in use yet. This saves CPU time if the
+/// whole range is used. Failures are ignored, because a kernel may not have huge pages. At both ends of the range,
+/// memory that does not fill a huge page stays in ordinary pages.
 pub fn prefer_huge_pages(memory: &mut [u8]) {
     let page = usize::try_from(crate::limits::page_bytes()).unwrap_or(usize::MAX);
     let skipped = memory.as_ptr().align_offset(page);

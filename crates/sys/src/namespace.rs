@@ -1,7 +1,7 @@
 //! Network namespaces and user namespaces.
 //!
-//! A namespace without a name exists as long as a process is in it or a descriptor refers to it. The kernel then removes
-//! it with its devices, so nothing remains after a crash.
+//! A namespace without a name exists as long as a process is in it or a descriptor refers to it. After that, the kernel
+//! removes the namespace with its devices, so nothing remains after a crash.
 
 use std::fs::{self, File};
 use std::io;
@@ -61,7 +61,7 @@ impl Network {
     }
 
     /// Makes `command` run in this namespace. The kernel kills the process of the command when the *thread* that starts
-    /// it ends, so that the process never outlives a crash. Start the command from a thread that lives long enough.
+    /// it ends, so the process does not remain after a crash. Start the command from a thread that lives long enough.
     pub fn host(&self, command: &mut Command) -> io::Result<()> {
         let fd = self.fd.try_clone()?;
         let prepare = move || {
@@ -88,8 +88,8 @@ fn kill_with_parent() -> io::Result<()> {
     Ok(())
 }
 
-/// Moves the calling process to a new user namespace, in which it has all capabilities, and in which its user and group
-/// are root. Outside, its permissions do not change.
+/// Moves the calling process to a new user namespace. In this namespace, the process has all capabilities, and its user
+/// and group are root. Outside of the namespace, its permissions do not change.
 ///
 /// # Errors
 /// Fails with `InvalidInput` if the process has more than one thread, and with `PermissionDenied` or `StorageFull`
@@ -110,7 +110,8 @@ pub fn become_root_of_user_namespace() -> io::Result<()> {
 /// nothing if the process is there already.
 ///
 /// # Errors
-/// Fails if the process has more than one thread and is not there already, or if the namespace belongs to another user.
+/// Fails if the process has more than one thread and is not in the namespace already, or if the namespace belongs to
+/// another user.
 pub fn enter_user_namespace(place: &Path) -> io::Result<()> {
     let file = File::open(place)?;
     if file.metadata()?.ino() == fs::metadata("/proc/self/ns/user")?.ino() {

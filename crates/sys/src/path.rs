@@ -20,7 +20,7 @@ pub struct PathFigures {
     pub resent: u32,
     /// Number of received segments.
     pub received: u32,
-    /// Number of segments received out of order, such as those after a lost one.
+    /// Number of segments received out of order, such as the segments after a lost one.
     pub out_of_order: u32,
     /// Round-trip time as the receiving side estimates it. Zero until enough data has arrived.
     pub receive_round_trip: Duration,
@@ -40,14 +40,14 @@ pub struct PathFigures {
 
 /// Size of the part of `struct tcp_info` (linux/tcp.h) that is read here: 59 words of 32 bits.
 const WORDS: usize = 59;
-/// Offset of the round-trip time in this part, in words. The constants below are offsets of other fields.
+/// Offset of the round-trip time in `struct tcp_info`, in words. The constants below are offsets of other fields.
 const RTT: usize = 17;
 const RCV_RTT: usize = 23;
 const TOTAL_RETRANS: usize = 25;
 const SEGS_OUT: usize = 34;
 const SEGS_IN: usize = 35;
 const MIN_RTT: usize = 37;
-/// Times of 64 bits.
+/// Offsets of fields with 64-bit times.
 const BUSY_TIME: usize = 42;
 const RWND_LIMITED: usize = 44;
 const SNDBUF_LIMITED: usize = 46;
@@ -59,8 +59,8 @@ impl Socket {
     /// Reads the statistics from the kernel. Fields that an older kernel does not know are 0.
     ///
     /// # Errors
-    /// Fails with errors of the kernel. Sockets other than TCP sockets have no such statistics. For them, the kernel
-    /// reports an unknown option.
+    /// Fails with errors of the kernel. Sockets other than TCP sockets have no such statistics, and the kernel reports
+    /// that the option is unknown.
     pub fn path_figures(&self) -> io::Result<PathFigures> {
         if !self.is_tcp() {
             return Err(io::ErrorKind::Unsupported.into());

@@ -1,4 +1,4 @@
-//! Waiting for many descriptors: epoll with nanosecond timeouts, an eventfd for wake-ups, and timers.
+//! Waits for many descriptors: epoll with nanosecond timeouts, an eventfd for wake-ups, and timers.
 //!
 //! [`Poller::add`] is level-triggered: a descriptor is reported again and again until it is read. [`Poller::add_edges`]
 //! is edge-triggered: each event is reported once.
@@ -44,8 +44,8 @@ pub struct Ready {
     pub writable: bool,
     /// `true` if an error is pending, or both directions are closed.
     pub error: bool,
-    /// `true` if the end of the stream or an error has arrived. Bytes before it may still be unread. Reported only for
-    /// descriptors that were added with [`Poller::add_edges`], and for descriptors with an error.
+    /// `true` if the end of the stream or an error has arrived. Bytes that arrived earlier may still be unread. This
+    /// field is set only for descriptors that were added with [`Poller::add_edges`], and for descriptors with an error.
     pub closing: bool,
 }
 
@@ -127,7 +127,8 @@ impl Poller {
     /// * the peer closes the connection.
     ///
     /// Callers must read until a read returns less than requested. If [`Ready::closing`] is set, they must read until
-    /// the end of the stream. In return, the kernel need not check every descriptor a second time after each event.
+    /// the end of the stream. The advantage is that the kernel need not check each descriptor a second time after each
+    /// event.
     pub fn add_edges(&self, fd: &impl AsRawFd, token: u64) -> io::Result<()> {
         let flags = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
         self.control(libc::EPOLL_CTL_ADD, fd.as_raw_fd(), token, flags as u32)

@@ -31,7 +31,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a process on the cores of the calling thread. Pipes that `command` creates are closed. Use files instead.
+    /// Starts a process, which may use the same cores as the calling thread. Pipes that `command` creates are closed,
+    /// so use files instead.
     pub fn spawn(command: &mut Command) -> io::Result<Self> {
         let mut child = command.spawn()?;
         let id = child.id() as libc::pid_t;
@@ -147,8 +148,8 @@ impl Drop for Process {
     }
 }
 
-/// A process that need not be a child. Even if the process ends and its number is reused, the handle never refers to
-/// the other process.
+/// A handle of a process that need not be a child of this process. If the process ends and its number is reused, the
+/// handle does not refer to the other process.
 #[derive(Debug)]
 pub struct Handle {
     fd: OwnedFd,
@@ -215,8 +216,7 @@ mod tests {
         assert_eq!(ended.status.code(), Some(7));
         assert!(ended.cpu > Duration::from_millis(5), "{ended:?}");
         assert!(ended.peak_memory_bytes > 100_000, "{ended:?}");
-        // Later calls return the same result. Later calls send no signal, because the ID may belong to another process
-        // by now.
+        // Later calls return the same result and send no signal, because the ID may belong to another process by now.
         assert_eq!(process.wait(Duration::ZERO).unwrap(), Some(ended));
         assert_eq!(process.kill().unwrap(), ended);
     }

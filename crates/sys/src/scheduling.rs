@@ -21,11 +21,11 @@ pub fn set_slice(slice: Duration) -> io::Result<()> {
 }
 
 /// Runs `work` with the scheduling policy `SCHED_BATCH`. If the calling thread wakes up during the work, it does not
-/// preempt a running thread. The calling thread waits until that thread sleeps or its time slice ends. Threads and
-/// processes started during the work keep this policy. Afterwards, the calling thread returns to its earlier policy.
+/// preempt a running thread. It waits until the running thread sleeps or its time slice ends. Threads and processes
+/// that are started during the work keep this policy. After the work, the calling thread returns to its earlier policy.
 ///
-/// This is best effort. If the thread has an explicitly chosen policy, or if such calls are not allowed, the work runs
-/// with the current policy.
+/// If the thread does not have the default policy, or if such calls are not allowed, the work runs with the current
+/// policy.
 pub fn behind_others<R>(work: impl FnOnce() -> R) -> R {
     let usual = attributes().ok().filter(|usual| {
         let behind = libc::sched_attr { sched_policy: libc::SCHED_BATCH as u32, ..*usual };
@@ -61,8 +61,8 @@ pub fn set_nice(nice: i32) -> io::Result<()> {
 }
 
 /// Gives the calling thread the lowest real-time priority (`SCHED_RR`). The thread then runs before all threads with
-/// the usual policies. Use it only for threads that sleep often. The kernel stops a real-time thread that never sleeps
-/// for 5 % of the time.
+/// the usual policies. Use it only for threads that sleep often. If a real-time thread never sleeps, the kernel stops
+/// it for 5 % of the time.
 ///
 /// # Errors
 /// Fails with errors of the kernel. The call needs `CAP_SYS_NICE` in the user namespace of the host.

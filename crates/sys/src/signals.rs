@@ -1,4 +1,4 @@
-//! Counters of interrupt signals, with which the program can shut down properly.
+//! Counts interrupt signals, so that the program can shut down properly.
 
 use std::io;
 use std::ptr;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use crate::kernel_call::check;
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
-/// Number of the counted signals that did not arrive, but were ordered with [`count_as_received`].
+/// Number of counted signals that did not arrive, but were added with [`count_as_received`].
 static ORDERED: AtomicUsize = AtomicUsize::new(0);
 /// Number of the last signal; 0 before the first.
 static LAST: AtomicI32 = AtomicI32::new(0);
@@ -73,7 +73,8 @@ pub fn interrupts() -> Interrupts {
     Interrupts { count: COUNT.load(Ordering::Acquire), last }
 }
 
-/// Counts a signal as if it had arrived. So an order from elsewhere ends the work of this process as a signal does.
+/// Counts a signal as if it had arrived. In this way, a request from elsewhere ends the work of this process as a
+/// signal does.
 pub fn count_as_received(signal: Signal) {
     ORDERED.fetch_add(1, Ordering::AcqRel);
     count_signal(signal.number());
@@ -85,7 +86,7 @@ pub fn arrived() -> usize {
     COUNT.load(Ordering::Acquire).saturating_sub(ordered)
 }
 
-/// Forgets the signals of [`count_as_received`], so that they do not end the next work of this process.
+/// Forgets the signals that [`count_as_received`] has counted, so that they do not end the next work of this process.
 pub fn forget_ordered() {
     let ordered = ORDERED.swap(0, Ordering::AcqRel);
     COUNT.fetch_sub(ordered, Ordering::AcqRel);

@@ -37,9 +37,9 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Starts a TCP connection to `to`, with Nagle's algorithm switched off. If `from` is given, the socket is bound to
-    /// this local address. The kernel chooses the local port only when the socket connects, so connections to different
-    /// destinations can have the same port.
+    /// Starts to open a TCP connection to `to`, with Nagle's algorithm switched off. If `from` is given, the socket is
+    /// bound to this local address. The kernel chooses the local port only when the socket connects, so connections to
+    /// different destinations can have the same port.
     pub fn connect_tcp(to: SocketAddr, from: Option<IpAddr>) -> io::Result<(Self, Connected)> {
         let to = RawAddress::from(to);
         let socket = Self::open(&to, Kind::Tcp)?;

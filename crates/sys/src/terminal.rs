@@ -1,7 +1,7 @@
 //! Temporary use of the whole terminal.
 //!
-//! The program may draw on a terminal, and must leave it as it was: at the end, after a panic, and while the process is
-//! stopped by Ctrl-Z. Only the echo of typed characters is turned off, so Ctrl-C and Ctrl-Z still send signals.
+//! The program may draw on a terminal, but must restore its earlier content at the end, after a panic, and while Ctrl-Z
+//! stops the process. Only the echo of typed characters is turned off, so Ctrl-C and Ctrl-Z still send signals.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
@@ -40,7 +40,7 @@ fn belongs_to_foreground(terminal: RawFd) -> bool {
 
 /// Begins to use a terminal, which must stay open for as long as the process runs. `farewell` are the bytes that bring
 /// back its earlier content. If Ctrl-Z stops the process, the terminal is given back first, and [`is_used`] returns
-/// `false` when the process goes on.
+/// `false` when the process continues.
 ///
 /// # Errors
 /// Fails if the descriptor is not a terminal.
@@ -78,7 +78,7 @@ pub fn end_use() {
     }
 }
 
-/// Gives the terminal back. Returns whether the process used it. Only does what a signal handler may do.
+/// Gives the terminal back. Returns whether the process used it. A signal handler may call this function.
 fn give_back() -> bool {
     let Some(Terminal { descriptor, settings, farewell }) = TERMINAL.get() else { return false };
     if !IS_USED.swap(false, Ordering::AcqRel) {
@@ -99,8 +99,8 @@ fn give_back() -> bool {
     true
 }
 
-/// The handler of Ctrl-Z: gives the terminal back, and stops the process as without this handler. When the process goes
-/// on, the next Ctrl-Z stops it at once, unless the terminal is used again.
+/// The handler of Ctrl-Z. Gives the terminal back, and stops the process as the default handler would. After the
+/// process continues, the next Ctrl-Z stops it at once, unless the process uses the terminal again.
 extern "C" fn give_back_and_stop(signal: libc::c_int) {
     // SAFETY: the call returns the address of this thread's error code, which is always valid.
     let error = unsafe { libc::__errno_location() };

@@ -2,7 +2,7 @@
 //!
 //! Each packet is preceded by a header (`virtio_net_hdr`, linux/virtio_net.h). The header describes the work that the
 //! sender left to the device: computing checksums, and splitting large frames into segments. The device accepts such
-//! frames in both directions, so a frame of 64 KiB costs one call instead of 45.
+//! frames in both directions, so a frame of 64 KiB needs one call instead of 45.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, Read, Write};

@@ -1,5 +1,5 @@
-//! Tests that freed memory returns to the system. This test has its own process, because other tests would also
-//! allocate memory.
+//! Tests that freed memory returns to the system. This test has its own process, because other tests in the same
+//! process would also allocate memory.
 #![cfg(target_env = "gnu")]
 
 use sys::memory::give_back_from;

@@ -77,7 +77,7 @@ pub struct Bill {
 pub struct Total {
     /// The sum of all components with a price.
     pub money: Money,
-    /// The components that the sum lacks, because their price is unknown.
+    /// The components that are not in the sum, because their price is unknown.
     pub without: Vec<Component>,
 }
 
@@ -142,8 +142,8 @@ impl Bill {
 
     /// Returns the bill with all charges multiplied by `factor`.
     ///
-    /// In the study, more money had left the wallet than siad's renter reported as spent. The author multiplied the
-    /// reported amounts by the ratio of the two sums.
+    /// In the study, more money had left the wallet than siad reported as spent. The author multiplied the reported
+    /// amounts by the ratio of the two sums.
     #[must_use]
     pub fn scaled(&self, factor: &Exact) -> Self {
         self.map(self.currency, |amount| &amount * factor)

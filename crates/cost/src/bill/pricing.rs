@@ -91,7 +91,7 @@ fn fees(fees: Option<&Fees>, usage: &Usage, terms: &Exact) -> Option<Charge> {
         return usage.contracts.filter(|contracts| *contracts > 0).map(|_| Charge::NoPrice);
     };
     let fixed = fixed * terms;
-    // The reported number of contracts is the total over all terms. The number in the sheet is for one term.
+    // The reported number of contracts is the total over all terms, but the number in the sheet is for one term.
     let contracts = match usage.contracts {
         Some(contracts) => Exact::from(contracts),
         None => &Exact::from(*contracts) * terms,

@@ -121,7 +121,8 @@ fn absolute_bytes_count_once_they_are_known() {
 }
 
 /// The tables "Cost estimates are wildly inaccurate" of the study's last report. The study computed its percentages
-/// from unrounded amounts, but prints rounded amounts. So the percentages may differ a little from those computed here.
+/// from unrounded amounts, but prints rounded amounts. The percentages that this test computes may therefore differ a
+/// little.
 #[test]
 fn deviations_of_the_study() {
     let published = [
@@ -135,8 +136,8 @@ fn deviations_of_the_study() {
     for (estimated, actual, computed, printed) in published {
         let percent = deviation_percent(&money(estimated), &money(actual)).unwrap().unwrap();
         assert_eq!(percent.to_decimal(1), computed, "{estimated}");
-        // Each amount was rounded to a tenth. So the printed percentage must lie between the percentages of the lowest
-        // and the highest unrounded amounts.
+        // Each amount was rounded to a tenth. The printed percentage must therefore lie between the percentages of the
+        // lowest and the highest amounts that round to the printed amounts.
         let half = "0.05SC".parse::<Money>().unwrap();
         let bound = |estimated: Money, actual: Money| deviation_percent(&estimated, &actual).unwrap().unwrap();
         let (estimated, actual) = (money(estimated), money(actual));

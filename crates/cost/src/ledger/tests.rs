@@ -138,8 +138,8 @@ fn renterd_reports_neither_storage_nor_what_was_put_into_contracts() {
     assert_eq!(serde_json::from_str::<Ledger>(&json).unwrap(), after);
 }
 
-/// Returns random totals for a comparison with the rules of crate `sia`. These work on samples instead of ledgers, and
-/// must give the same results.
+/// Returns random totals for a comparison with the rules of the crate `sia`. Those rules are applied to samples instead
+/// of ledgers, and must give the same results.
 fn totals() -> impl Strategy<Value = ContractTotals> {
     proptest::array::uniform6(0..1_u128 << 100).prop_map(|amounts| {
         let [total_cost, fees, storage, upload, download, remaining] =

@@ -101,9 +101,9 @@ pub struct RequestPrices {
 /// Fees of contracts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fees {
-    /// Charged once per term, or only once if there are no terms.
+    /// Fee that is charged once per term, or only once if there are no terms.
     pub fixed: Exact,
-    /// Charged for each contract of each term.
+    /// Fee that is charged for each contract of each term.
     pub per_contract: Exact,
     /// The number of contracts in each term, for estimates.
     pub contracts: u64,

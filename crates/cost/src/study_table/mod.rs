@@ -38,7 +38,7 @@ pub struct StudyInputs {
     pub unplanned_restarts: Option<u64>,
     /// Files with more redundancy than requested.
     pub files_above_target: Option<u64>,
-    /// The data read back.
+    /// The data that was read back.
     pub download: Option<Download>,
 }
 

@@ -1,4 +1,4 @@
-//! Resources of a thread, lent to the connection that it is serving.
+//! The resources of a thread that the connection in service may use.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use super::owner_fetch::OwnerConnections;
 use crate::ledger::counters::Counters;
 use crate::shared::Shared;
 
-/// Resources of a thread, lent to the connection that it is serving.
+/// The resources of a thread that the connection in service may use.
 pub(super) struct ThreadContext {
     pub(super) shared: Arc<Shared>,
     pub(super) counters: Arc<Counters>,

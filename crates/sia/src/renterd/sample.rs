@@ -99,8 +99,8 @@ impl Sample {
         contracts.fees.checked_add(contracts.spending.total()?)
     }
 
-    /// Returns how to append samples to a table that may already exist. `first` is the beginning of the file: at least
-    /// 1 KiB, or the whole file if the file is shorter. `last` is the last byte of the file.
+    /// Returns the instructions for appending samples to a table that may already exist. `first` is the beginning of
+    /// the file: at least 1 KiB, or the whole file if the file is shorter. `last` is the last byte of the file.
     ///
     /// # Errors
     /// Returns an error if the file has a different header.

@@ -36,7 +36,7 @@ fn totals_count_archived_spending_and_active_funds() {
         deletions: amount("7"),
         sector_roots: amount("3"),
     };
-    // 1000 − 160, and 10 − 40.
+    // The first contract has 1000 − 160 left, and the second one 10 − 40.
     let remaining = "810".parse().unwrap();
     let expected = ContractTotals { count: 2, size_bytes: 8_388_608, fees: amount("70"), spending, remaining };
     assert_eq!(totals, expected);
@@ -77,7 +77,7 @@ fn a_sample_is_a_row_and_a_row_a_sample() {
     assert_eq!(sample.row(), row);
     assert_eq!(row.split(',').count(), COLUMNS.len());
     assert_eq!(Sample::parse_row(row), Ok(sample));
-    // A collector writes all digits of a number of milliseconds.
+    // A collector may write all digits of a number of milliseconds.
     assert_eq!(Sample::parse_row(&row.replace("12.034", "12.034000000000001")), Ok(sample));
     assert!(Sample::parse_row(&row.replace("12.034", "-1")).is_err());
     let blank = Sample::new(UtcSecond(0), None, Some(stats.into()), None, None, Duration::ZERO);
@@ -89,7 +89,7 @@ fn a_sample_is_a_row_and_a_row_a_sample() {
 
 #[test]
 fn buffers_hold_what_waits_for_packing() {
-    // As renterd 2.9.3 sends it.
+    // A response of renterd 2.9.3.
     let body = br#"[{"complete":false,"filename":"2-3-f7ed0890","size":300000,"maxSize":8388608,"locked":false}]"#;
     assert_eq!(waiting_bytes(body), Ok(300_000));
     assert_eq!((waiting_bytes(b"[]\n"), waiting_bytes(b"null")), (Ok(0), Ok(0)));

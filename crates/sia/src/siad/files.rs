@@ -37,7 +37,7 @@ pub struct FileInfo<'a> {
     pub progress_percent: f64,
 }
 
-/// The files of a renter. A fill that resumes looks up files by name.
+/// The files of a renter. When the command `fill` resumes, it looks up files by name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Files {
     /// The files, sorted by name.

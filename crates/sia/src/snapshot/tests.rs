@@ -1,7 +1,7 @@
 use super::*;
 use serde_json::json;
 
-/// Returns a snapshot of renterd with these values, and the usual ones of its other documents.
+/// Returns a snapshot of renterd with these values, and with usual values in its other documents.
 fn renterd(synced: bool, contracts: &Value) -> Snapshot {
     let mut snapshot = Snapshot::new(System::Renterd);
     let amounts = json!({"spendable": "5", "confirmed": "5", "unconfirmed": "0", "immature": "0"});

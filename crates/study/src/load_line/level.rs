@@ -11,8 +11,9 @@ use std::time::Duration;
 /// unless the rate is within one or two percent of the target's capacity. For example, with exponential service times,
 /// a level at 95 % of the capacity needs 5,000 operations, and a level at 102 % needs 30,000 operations.
 const OPS_MAX: f64 = 60_000.0;
-/// Number of operations that decide the drift of the backlog with exponential service times, times the square of the
-/// distance between the rate and the capacity. The distance is a share of the capacity.
+/// Factor of the estimate of how many operations show whether the backlog drifts, if service times are exponential. The
+/// estimate is this factor divided by the square of the distance between the rate and the capacity, where the distance
+/// is a share of the capacity.
 const OPS_TIMES_SQUARED_DISTANCE: f64 = 12.0;
 /// Lower bound for the maximum duration of a level with a fixed rate. Without this bound, levels with high rates would
 /// be too short, because pauses of client and host do not become shorter at higher rates.
@@ -23,13 +24,12 @@ const MAX_AT_LEAST: Duration = Duration::from_secs(30);
 pub struct LevelDuration {
     /// Minimum duration, unless the level fails earlier.
     pub min: Duration,
-    /// Maximum duration. A level whose outcome is still open after this time counts as not decided.
+    /// Maximum duration. A level without an outcome after this time counts as not decided.
     pub max: Duration,
 }
 
-/// Returns the duration of a level. The duration is normally `usual`. At a low rate, a level takes longer (up to
-/// `limit`), because a percentile needs enough operations. `rate` is in operations per second, and `None` in the closed
-/// model.
+/// Returns the duration of a level. The duration is normally `usual`. At a low rate, it is longer (up to `limit`),
+/// because a percentile needs enough operations. `rate` is in operations per second, and `None` in the closed model.
 #[must_use]
 pub fn level_duration(objectives: &[Objective], rate: Option<f64>, usual: Duration, limit: Duration) -> LevelDuration {
     let limit = limit.max(usual);
@@ -59,7 +59,7 @@ impl LevelDuration {
 /// Reason, as text, why the numbers of a level must not be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unusable<'a> {
-    /// Counters disagree.
+    /// The counters of the run contradict each other.
     CountersDisagree(&'a str),
     /// This client did not offer the requested load.
     Client(&'a str),
@@ -80,8 +80,9 @@ pub struct FinishedLevel<'a> {
     pub client_limit: Option<&'a str>,
     /// Reason why the numbers of the level must not be used, independent of the objectives.
     pub unusable: Option<Unusable<'a>>,
-    /// `true` if the client itself makes a backlog grow. This is so if responses wait unread for most of the service
-    /// time, if the client does not run for most of the level, or if its descriptors allow too few slots.
+    /// `true` if the client itself makes a backlog grow. This is the case if responses wait unread for most of the
+    /// service time, if the client does not run for most of the level, or if the limit on its file descriptors allows
+    /// too few operations in flight.
     pub client_delays: bool,
     /// `true` if any operation ended.
     pub any_ended: bool,
@@ -106,8 +107,8 @@ pub fn outcome(level: &FinishedLevel) -> Outcome {
         return if by_client { Outcome::ClientLimited { why } } else { failed(why) };
     }
     let by_client = level.objectives.iter().find(|(_, outcome)| *outcome == ObjectiveOutcome::ClientLimited);
-    // While a level runs, the counted times include delays by the client. At the end, the whole run may show that
-    // times exceeded the bound only because of these delays.
+    // While a level runs, its times include delays by the client. At the end, the results of the whole run may show
+    // that times exceeded the bound only because of these delays.
     let stopped_for = level.stopped_for.filter(|_| missed.is_some() || by_client.is_none());
     let missed = stopped_for.map(str::to_owned).or_else(|| missed.map(|(objective, _)| objective.to_string()));
     match (missed, level.client_limit) {
@@ -201,7 +202,7 @@ mod tests {
         };
         assert!(matches!(early(ObjectiveOutcome::ClientLimited), Outcome::ClientLimited { .. }));
         assert!(matches!(early(ObjectiveOutcome::Missed), Outcome::Failed { .. }));
-        // Operations that were in flight when the level was stopped may turn a narrow miss into a narrow pass.
+        // When a level is stopped early, its last operations may change a narrow miss into a narrow pass.
         assert!(matches!(early(ObjectiveOutcome::Met), Outcome::Failed { .. }));
     }
 

@@ -2,16 +2,16 @@
 //!
 //! The level is doubled until it fails. The search then halves the bracket between the last level that passed and the
 //! first level that failed, until the bracket is narrow enough. A level must fail twice in a row, so that a single
-//! disturbance does not hide the line. At the end, the lower end of the bracket is run again, because an overloaded
-//! target may not recover. The search does not run levels itself. The search returns the next level, and the caller
-//! records the outcome.
+//! disturbance does not hide the line. At the end, the level at the lower end of the bracket is run again, because a
+//! target may not recover after an overload. The search does not run levels itself. It returns the next level, and the
+//! caller records the outcome.
 
 use measure::result::load_line::{Found, Lack, Outcome};
 use std::num::NonZeroU64;
 
 /// Number of consecutive failed runs after which a level counts as failed.
 const FAILURES: u32 = 2;
-/// Maximum number of times that the line is lowered because its lower end failed when run again.
+/// Maximum number of times that the line is lowered because the lower end of the bracket failed when it was run again.
 const LOWERED_MAX: u32 = 3;
 
 /// Range and precision of a search. Levels are counted in steps of the unit.
@@ -28,14 +28,14 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Returns the number of halvings that make the bracket of a doubled level narrow enough.
+    /// Returns the number of halvings that make a bracket narrow enough, if its upper end is twice its lower end.
     #[must_use]
     pub fn halvings(&self) -> u32 {
         (1.0 / self.precision).log2().ceil().max(1.0) as u32
     }
 
-    /// Estimates how many levels pass and how many levels fail. The first pair of numbers is for a line near the first
-    /// level, and the second pair is for a line at the far end of the range.
+    /// Estimates how many levels pass and how many levels fail. The first pair of numbers is the estimate for a line
+    /// near the first level, and the second pair is the estimate for a line at the far end of the range.
     #[must_use]
     pub fn levels_expected(&self) -> ((f64, f64), (f64, f64)) {
         let doublings = (self.to.get() as f64 / self.from.get() as f64).max(1.0).log2().ceil() + 1.0;
@@ -101,21 +101,22 @@ impl Search {
         self.passed
     }
 
-    /// Returns whether the line is known, so that the next level only confirms its lower end.
+    /// Returns whether the bracket is narrow enough, so that the next level only confirms its lower end.
     #[must_use]
     pub fn is_confirming(&self) -> bool {
         self.confirming
     }
 
-    /// Returns the number of times that the line was lowered because its lower end failed when run again.
+    /// Returns the number of times that the line was lowered because the lower end of the bracket failed when it was
+    /// run again.
     #[must_use]
     pub fn lowered(&self) -> u32 {
         self.lowered
     }
 
-    /// Records the outcome of the level that [`Self::next`] returned. A level that was not decided is not tried again,
-    /// because it has already taken its maximum time. The search continues below it. If the level had too few
-    /// operations, a lower level would have even fewer, so the search continues above it, or ends.
+    /// Records the outcome of the level that [`Self::next`] returned. If the level was not decided, it is not tried
+    /// again, because it has already taken its maximum time, and the search continues below it. If the level had too
+    /// few operations, a lower level would have even fewer, so the search continues above it, or ends.
     pub fn record(&mut self, outcome: &Outcome) {
         match outcome {
             _ if self.result.is_some() => {}

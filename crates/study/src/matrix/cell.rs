@@ -15,7 +15,7 @@ pub struct Cell {
     pub values: Vec<(String, AxisValue)>,
 }
 
-/// Settings that only searches use. Cells of the same part that are not searches ignore them.
+/// Settings that only searches use. Other cells of the same part ignore them.
 const SEARCH_SETTINGS: [&str; 7] = ["from", "to", "precision", "confidence", "rest", "recovery", "level-max"];
 
 /// Returns all cells, part by part. The values of the last axis change fastest. `None` if there are more than

@@ -6,9 +6,9 @@ use crate::scenario::{CACHE_STATE, Hooks, LINK, Position, Setting};
 const DEFAULT_COMMAND: &str = "get";
 /// Command that searches for the load line.
 const SEARCH_COMMAND: &str = "line";
-/// Value of a load setting that requests a search for the load line.
+/// The value of a load setting with which a scenario requests a search for the load line.
 const SEARCHED: &str = "line";
-/// Value of the setting `link` for the network as it is.
+/// The value of the setting `link` with which no link is emulated.
 const NO_LINK: &str = "none";
 /// Load settings for which a search can find the value.
 const LOAD_SETTINGS: [&str; 2] = ["concurrency", "rate"];

@@ -1,8 +1,8 @@
 //! Stops a run early once its objectives are decided.
 //!
-//! A failing level stops as soon as its failure is certain, to save time and to avoid further overload of the target. A
-//! level at a fixed rate continues until it is known whether its backlog is growing or steady. This can take a while,
-//! because the backlog grows slowly if the rate is only slightly too high.
+//! A level stops as soon as its failure is certain. This saves time, and the target is not overloaded longer than
+//! necessary. A level at a fixed rate continues until it is known whether its backlog grows or is steady. This can take
+//! a while, because the backlog grows slowly if the rate is only slightly too high.
 
 mod outstanding;
 
@@ -17,21 +17,22 @@ use std::time::Duration;
 
 /// Length of the slices that a monitor receives.
 pub const SLICE: Duration = sequential::SLICE;
-/// Assumed maximum growth of the pace of a closed level, as a factor. The monitor needs this assumption, because the
-/// number of operations in a closed level is not known in advance.
+/// Assumed maximum ratio between the number of operations in a whole level and the number expected from its rate, or
+/// from its pace so far. The monitor needs this assumption, because the number of operations is not known in advance in
+/// the closed model and with random arrivals.
 const PACE_MAX: f64 = 2.0;
-/// Time after which the pace of a closed level is known.
+/// Time after which the number of operations per second in a level of the closed model is known.
 const PACE_AFTER: Duration = Duration::from_millis(500);
-/// Maximum share of the backlog that may wait in this client while the client has free slots. With a higher share, the
-/// client itself falls behind.
+/// Maximum share of the backlog that may wait in this client while the client has free slots. Above this share, the
+/// client itself counts as too slow.
 const CLIENT_SHARE: f64 = 0.5;
-/// Maximum share of slots in use at which the client counts as having free slots.
+/// Share of used slots below which the client counts as having free slots.
 const SLOTS_USED_MAX: f64 = 0.9;
 
 /// Minimum number of operations needed to judge a share of successes.
 const SUCCESS_MIN: u64 = 10;
 
-/// Reason for which a run can stop early.
+/// The reason why a run can stop early.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Decision {
     /// The level can end, because all objectives can be judged.
@@ -184,7 +185,7 @@ impl ObjectiveMonitor {
         self.is_met().then_some(Decision::Met)
     }
 
-    /// Returns the state at the end of the run.
+    /// Returns the results of the monitor at the end of the run.
     #[must_use]
     pub fn evidence(&self) -> LevelEvidence {
         let drift = if self.is_hanging() { Some(Drift::Growing) } else { self.drift() };
@@ -222,8 +223,8 @@ impl ObjectiveMonitor {
         is_over && self.outstanding.ended() == 0 && self.backlog.current() > 0.0
     }
 
-    /// Returns whether an objective is certainly missed. This is so if too many operations exceed the bound or are
-    /// overdue, even if the level reaches its maximum number of operations.
+    /// Returns whether an objective is certainly missed. This is the case if the number of operations that exceed the
+    /// bound or are overdue is already too high for the largest number of operations that the level can reach.
     fn is_lost(&self, test: &Test) -> bool {
         let (Some(rules), Some(tolerated)) = (self.rules, test.objective.tolerated()) else { return false };
         let seconds = rules.min_duration.as_secs_f64();

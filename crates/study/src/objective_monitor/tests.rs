@@ -43,8 +43,8 @@ fn decide(texts: &[&str], level: Option<u32>, slow: u64) -> Option<(Decision, u6
 fn a_missed_objective_stops_a_level_soon() {
     let (decision, after) = decide(&["success >= 99%", "response p95 <= 20ms"], Some(50), 10).unwrap();
     assert_eq!(decision, Decision::Missed(Missed::Objective("response p95 <= 20ms".parse().unwrap())));
-    // Half of the operations are slow, and 5 % may be slow. If the pace stays the same, the number of slow operations
-    // that the whole level may have is reached after 10 % of the time. If the pace may double, this number is reached
+    // Half of the operations are slow, but only 5 % may be slow. With a constant number of operations per second, the
+    // limit for the whole level is reached after 10 % of its time. If this number may double, the limit is reached
     // after 20 % of the time.
     assert!((6..=11).contains(&after), "{after}");
     let (_, after) = decide(&["response p95 <= 20ms"], None, 10).unwrap();
@@ -60,7 +60,7 @@ fn a_level_lasts_its_time_or_half_of_it_when_certain() {
     let level = |texts: &[&str], slices| decide(texts, Some(slices), 0).unwrap();
     assert_eq!(level(&["success >= 90%", "response p90 <= 20ms"], 40), (Decision::Met, 40));
     assert_eq!(level(&["success >= 90%", "rate >= 1"], 40), (Decision::Met, 40));
-    // A target with the maximum of 10 % slow operations has two slow spells of 2 s in 40 s.
+    // A target with the maximum of 10 % slow operations is slow twice for 2 s in 40 s.
     assert_eq!(level(&["response p90 <= 20ms"], 1000), (Decision::Met, 500));
     let (met, after) = level(&["response p90 <= 20ms"], 600);
     assert!(met == Decision::Met && (400..=401).contains(&after), "{after}");
@@ -89,7 +89,7 @@ fn on_a_rate(texts: &[&str], level: u32, ended: impl Fn(u64) -> u64) -> (Option<
     (None, 400, monitor.evidence())
 }
 
-/// A level fails if the target does not keep up, for any objective.
+/// A level fails if the target does not keep up with the offered operations. The objective does not matter.
 #[test]
 fn a_growing_backlog_fails_a_level() {
     for texts in [&["success >= 99%"][..], &["response p99 <= 10s"], &["rate >= 10"], &["goodput >= 1B/s"]] {

@@ -1,16 +1,16 @@
 //! Commands around a trial.
 
-/// Setting that names the state of a cache. This setting is not a flag of any command. Only hooks and reports use it.
+/// Setting with the name of a cache's state. No command has a flag for this setting; only hooks and reports use it.
 pub const CACHE_STATE: &str = "cache";
 
 /// Setting with the emulated link between client and target.
 pub const LINK: &str = "link";
 
-/// Shell commands that run before, during and after a trial. For example, they bring a cache into the state to be
-/// measured, check this state, and clean up.
+/// Shell commands that run before, during and after a trial. For example, these commands bring a cache into the state
+/// to be measured, check this state, and clean up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hooks {
-    /// Command that runs before the trial and creates the state.
+    /// Command that runs before the trial and prepares the state to be measured.
     pub before: Option<String>,
     /// Command that runs right before the trial and checks the state. The trial is measured only if the command
     /// succeeds.

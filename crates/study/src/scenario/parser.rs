@@ -172,7 +172,7 @@ impl Parser<'_> {
         if entry.key == "serve" {
             return Some(TargetServer::Serve(self.settings(&entry.node)));
         }
-        // References to variables are left to the shell, as in hooks.
+        // The shell replaces references to variables, as in hooks.
         match &entry.node.value {
             Value::Text(command) if !command.is_empty() => Some(TargetServer::Start(command.clone())),
             _ => {
@@ -219,7 +219,7 @@ impl Parser<'_> {
         for entry in entries {
             let known = self.diagnostics.len();
             let values = self.axis_values(&entry);
-            // Values with mistakes are left out, and the mistakes are already reported.
+            // Values with mistakes are omitted, because the mistakes are already reported.
             if values.is_empty() && self.diagnostics.len() == known {
                 self.error(
                     entry.node.at,
@@ -345,7 +345,7 @@ impl Parser<'_> {
                 }
                 _ => self.text(&entry.node, &entry.key)?,
             };
-            // Spaces separate the words of a link.
+            // Spaces separate the words of a link, so a word must not contain spaces.
             words.push(format!("{}={}", entry.key, text.replace(' ', "")));
         }
         Some(words.join(" "))

@@ -1,15 +1,15 @@
 //! Redaction of a scenario's text before it is saved or shown.
 //!
-//! The caller decides which values are secret, and this module finds these values in the text. Replacements are quoted,
+//! This module finds the values in the text, and the caller decides which of them are secret. Replacements are quoted,
 //! so that the text remains a valid scenario with the same cells.
 
 use super::yaml::{self, Node, Value};
 
 /// Returns the text of a scenario with some of its values replaced.
 ///
-/// `replacement` gets the name of a setting or variable, one of its values, and `true` if the name is that of a
-/// variable. The function returns the new value, or `None` to keep the old value. If the text is not valid YAML, the
-/// result is empty.
+/// `replacement` gets the name of a setting or variable, one of its values, and `true` if it is a variable.
+/// `replacement` returns the new value, or `None` to keep the old value. If the text is not valid YAML, the result is
+/// empty.
 pub fn replace_values(text: &str, replacement: &mut dyn FnMut(&str, &str, bool) -> Option<String>) -> String {
     let Ok(root) = yaml::parse(text) else { return String::new() };
     let mut found = Vec::new();
@@ -41,7 +41,7 @@ pub fn replace_values(text: &str, replacement: &mut dyn FnMut(&str, &str, bool) 
 struct Owner<'n> {
     name: &'n str,
     is_variable: bool,
-    /// `true` if the setting is an axis, whose values may have names.
+    /// `true` if the setting is an axis. The values of an axis may have names.
     is_axis: bool,
 }
 

@@ -9,7 +9,8 @@ use super::yaml::{self, Diagnostic, Entry, Node, Value};
 /// Settings in which references to the environment are replaced only when the program sends the value.
 const RESOLVED_LATER: [&str; 4] = ["header", "cookie", "user", "connection"];
 
-/// Variables by name. The command line overrides the file, which overrides the environment.
+/// Variables by name. Values from the command line override values from the file, and values from the file override
+/// values from the environment.
 pub struct Variables<'a> {
     command_line: &'a [(String, String)],
     file: Vec<(String, String)>,
