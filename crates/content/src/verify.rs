@@ -127,7 +127,7 @@ mod tests {
     use crate::{Content, Seed};
     use proptest::prelude::*;
 
-    /// Checks `bytes` piece by piece. The lengths of the pieces are those in `pieces`, used in turn.
+    /// Checks `bytes` piece by piece. The pieces have the lengths in `pieces`, which are used in turn.
     fn check(object: ObjectContent, offset: u64, bytes: &[u8], pieces: &[usize]) -> Result<(), Mismatch> {
         let mut verifier = object.verifier(offset);
         let mut rest = bytes;

@@ -1,4 +1,4 @@
-//! The network of the operating system. This network uses edge-triggered epoll and non-blocking sockets.
+//! The real network: the sockets of the operating system, used with edge-triggered epoll and without blocking.
 //!
 //! A small request costs one `recv` and one `send`. Each event is reported only once, so the kernel need not check a
 //! socket again after a read. Large bodies are discarded inside the kernel (`MSG_TRUNC`). io_uring was measured and is

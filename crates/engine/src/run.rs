@@ -280,7 +280,7 @@ struct Gatherer {
     watch: HostWatch,
     sliced: bool,
     whole: IntervalBuilder,
-    /// Number of threads that have not started yet, and the start of the last one that has.
+    /// Number of threads that have not started yet, and the start of the thread that started last.
     starting: (usize, Instant),
     /// Attempts of the operations in flight, by thread.
     in_flight: Vec<Sent>,

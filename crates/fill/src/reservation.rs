@@ -1,8 +1,8 @@
 //! Reservations: ranges of objects that are written to the journal before the uploads of these objects start.
 //!
 //! An object must be in the journal before the first request for the object is sent. If the journal were synced once
-//! per object, the sync would take longer than a small upload. So one journal entry reserves a range of objects. After
-//! a crash, the fill must look up every reserved object that was not acknowledged. Ranges are therefore short.
+//! per object, the sync would take longer than a small upload. One journal entry therefore reserves a range of objects.
+//! After a crash, the fill must look up every reserved object that was not acknowledged. Ranges are therefore short.
 
 use std::ops::Range;
 use std::time::Duration;

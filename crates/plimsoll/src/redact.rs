@@ -30,7 +30,7 @@ pub fn command_line(words: impl IntoIterator<Item = String>) -> Vec<String> {
 /// (`@FILE`, `${ENV}`) are not secrets.
 pub fn literal_secret(words: &[String]) -> Option<String> {
     let shown = command_line(words.iter().cloned());
-    // Credentials that are removed from a URL leave no mark in `shown`, so check the word itself.
+    // `shown` does not contain [`HIDDEN`] where credentials were removed from a URL, so check the word itself.
     let is_secret = |word: &str, shown: &str| shown.contains(HIDDEN) || (word.contains("://") && word.contains('@'));
     let hides = |(word, shown): &(&String, String)| *word != shown && is_secret(word, shown) && !is_reference(word);
     words.iter().zip(shown).find(hides).map(|(_, shown)| shown)

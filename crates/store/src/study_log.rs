@@ -57,7 +57,7 @@ pub enum StudyRecord {
         level: u64,
         /// Name of the run's directory.
         directory: String,
-        /// The outcome. `None` if no monitor observed the level, so that the objectives of the run decide.
+        /// The outcome. If this is `None`, no monitor observed the level, and the objectives of the run decide.
         outcome: Option<Outcome>,
         /// `true` if the result is certain at the requested confidence. `false` if the level reached its time limit
         /// first, so that the result is based on the data so far.

@@ -57,8 +57,8 @@ fn session() {
     let (session, path) = fill.next_session(&state).unwrap();
     fs::create_dir_all(path).unwrap();
     writer.append(&Record::SessionStarted { session, unix_ms: 0 }).unwrap();
-    // When the fill resumes, it determines which of the objects in doubt are stored. The server has every second of
-    // them.
+    // When the fill resumes, it determines which of the objects in doubt are stored. In this test, the server has every
+    // second one of these objects.
     let (mut next, mut intended) = (state.intended_end, state.intended_end);
     let doubtful: Vec<u64> = state.in_doubt().collect();
     let (found, missing): (Vec<u64>, Vec<u64>) = doubtful.into_iter().partition(|number| number.is_multiple_of(2));

@@ -41,7 +41,7 @@ impl<V> Sample<V> {
     }
 }
 
-/// The samples of a metric. Their type is that of the metric.
+/// The samples of a metric. The variant is the type of the metric.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Samples {
     /// Totals that only rise.

@@ -1,7 +1,7 @@
 //! Metrics in the protocol of OpenTelemetry (OTLP), as a protobuf message.
 //!
-//! Names are those of the text formats, without `_total`. A collector that passes the metrics on to Prometheus
-//! therefore produces the same names as a scrape.
+//! Names are the same as in the text formats, but without `_total`. A collector that passes the metrics on to
+//! Prometheus therefore produces the same names as a scrape.
 
 use crate::buckets::bounds_in_seconds;
 use crate::{BucketCounts, Family, Labels, Number, Sample, Samples, Unit};

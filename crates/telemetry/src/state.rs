@@ -78,7 +78,7 @@ impl FillPhase {
     }
 }
 
-/// The fill that is in progress, or the last one. All numbers are those of the whole fill, including earlier sessions.
+/// The fill that is in progress, or the last one. All numbers cover the whole fill, including earlier sessions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fill {
     /// Phase.

@@ -22,8 +22,8 @@ const TURN: Duration = Duration::from_millis(50);
 /// On average, one in this many turns has timestamps.
 const TURNS: u32 = 8;
 /// Longest normal gap between two checks. If a gap is longer, the thread stood still. At high read rates, a thread
-/// makes a check about every 0.5 ms. Gaps of 2 ms do not count as standstills: on a busy host, they are so frequent
-/// that the turns with timestamps contain enough of them.
+/// makes a check about every 0.5 ms. The limit is not lower, because gaps of 2 ms are frequent on a busy host, so the
+/// turns with timestamps contain enough of them.
 const STILL: Duration = Duration::from_millis(5);
 /// Time after a standstill during which the kernel takes all timestamps. The usual reasons for a standstill, such as a
 /// CPU quota or a pause of the machine, recur within this time.

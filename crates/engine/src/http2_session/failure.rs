@@ -8,8 +8,8 @@ pub(crate) enum Failure {
     /// The peer refused the stream with REFUSED_STREAM, which means that the peer did not process the request (RFC 9113
     /// §8.7).
     Refused,
-    /// The peer sent GOAWAY with a number below that of this stream. The peer accepts no more streams, and has not
-    /// processed this stream.
+    /// The peer sent GOAWAY with a number below the number of this stream. The peer accepts no more streams, and has
+    /// not processed this stream.
     AboveGoaway,
     /// The peer reset the stream with this code.
     Reset(u32),

@@ -114,7 +114,7 @@ fn segments_are_lost_with_their_probability() {
     }
 }
 
-/// The variance of the number of losses per frame is that of independent losses, so losses do not hit whole frames.
+/// The number of losses per frame must vary as with independent losses. This shows that losses do not hit whole frames.
 #[test]
 fn losses_are_independent() {
     let link = LinkSpec { down: "1Gbit/s,1ms,queue=1GB,loss=10%".parse().unwrap(), ..LinkSpec::default() };

@@ -42,7 +42,7 @@ fn each_difference_is_reported_with_both_values() {
     assert_eq!(text(lossy), "loss up: asked 0 %, measured 0.005 % (1 of 20000)");
 }
 
-/// The test sends the flow over loopback, so the measured rate is that of the sender.
+/// The test sends the flow over loopback, so the measured rate is the rate of the sender.
 #[test]
 fn a_flow_has_its_pace_and_is_counted() {
     let (sender, receiver) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());

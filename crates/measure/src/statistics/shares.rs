@@ -48,9 +48,9 @@ pub fn share(units: &[Share]) -> Option<f64> {
 ///
 /// If all operations succeeded on one side and none succeeded on the other side, the p-value is exact (R. A. Fisher's
 /// test). The exact p-value is 2 divided by the number of ways to choose which operations succeed, because only the
-/// observed way and its mirror image are as extreme. In all other cases, the p-value is that of the t statistic, with
-/// the number of units minus 2 as degrees of freedom. With a single unit per side, the variation of units is unknown.
-/// In this case, only differences of one half or more are tested, by the normal approximation with continuity
+/// observed way and its mirror image are as extreme. In all other cases, the p-value is computed from the t statistic,
+/// with the number of units minus 2 as degrees of freedom. With a single unit per side, the variation of units is
+/// unknown. In this case, only differences of one half or more are tested, by the normal approximation with continuity
 /// correction.
 ///
 /// The interval combines the Wilson intervals of both shares for the effective number of operations (R. G. Newcombe,

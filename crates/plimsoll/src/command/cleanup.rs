@@ -28,7 +28,7 @@ pub struct Args {
     /// Location of the dataset: s3://BUCKET/PREFIX, or http://host:port/path.
     #[arg(value_name = "URL")]
     pub urls: Vec<String>,
-    /// The flags that all commands that make load share.
+    /// The flags that are common to all commands that generate load.
     #[command(flatten)]
     pub common: load::Args,
     /// The dataset. The flags are needed only if `prepare` did not complete.

@@ -53,7 +53,7 @@ pub struct Args {
     /// Compare every byte that is read with the dataset's content; a difference fails the run.
     #[arg(long)]
     pub verify: bool,
-    /// The flags that all commands that make load share.
+    /// The flags that are common to all commands that generate load.
     #[command(flatten)]
     pub common: load::Args,
     /// The dataset. These flags are needed only if `prepare` did not write the dataset.

@@ -40,7 +40,7 @@ pub struct Args {
     /// Read an existing dataset back, and write missing and damaged objects again.
     #[arg(long)]
     pub repair: bool,
-    /// The flags that all commands that make load share.
+    /// The flags that are common to all commands that generate load.
     #[command(flatten)]
     pub common: load::Args,
     /// The settings of S3.

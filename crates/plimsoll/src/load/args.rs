@@ -16,7 +16,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The flags that all commands that make load share.
+/// The flags that are common to all commands that generate load.
 #[derive(clap::Args, Debug)]
 #[group(skip)]
 pub struct Args {

@@ -1,4 +1,4 @@
-//! Progress of long work: the live view, the live line, interrupts, and requests outside of runs.
+//! The progress of work that takes long: the live view, the live line, interrupts, and requests outside of runs.
 
 mod choice;
 mod interrupts;

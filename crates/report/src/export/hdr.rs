@@ -15,7 +15,8 @@ const TICKS_PER_HALF: u32 = 5;
 /// Nanoseconds per millisecond. Plotters expect milliseconds.
 const MILLISECOND: f64 = 1e6;
 
-/// Writes the percentiles of a time, in milliseconds. The format is that of Java's `outputPercentileDistribution`.
+/// Writes the percentiles of a time, in milliseconds. The format is the same as the output of
+/// `outputPercentileDistribution` in Java.
 ///
 /// # Errors
 /// If writing fails.

@@ -1,6 +1,6 @@
 //! The files of `ab -e` and `ab -g`, for spreadsheets and gnuplot scripts.
 //!
-//! Headers and number formats are the same as in ab's files. As in [`super::ab`], the times are those of successful
+//! Headers and number formats are the same as in ab's files. As in [`super::ab`], the times include only successful
 //! operations. Total is response time, wait is TTFB, and processing is total minus connect.
 
 use crate::export::ExportError;

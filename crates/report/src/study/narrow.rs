@@ -5,11 +5,11 @@
 
 use crate::text::{Style, Table, about_left_out, columns, left_out_columns, paragraph};
 
-/// Column of the cell's name. The name is empty if it is that of the row above.
+/// Column of the cell's name. The name is empty if the row above has the same name.
 const CELL: usize = 0;
 /// Column of the target's name.
 const TARGET: usize = 1;
-/// Indentation of rows below the name of their cell, in addition to that of every row.
+/// Additional indentation of rows that are below the name of their cell.
 const INDENT: &str = "  ";
 
 /// Formats a table. The first row has the titles, and the last column contains text. `optional` has the columns that

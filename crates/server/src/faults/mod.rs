@@ -242,8 +242,8 @@ mod tests {
             [false, true, false]
         );
         let both = BodyFaults { cut: Some(7), flip: Some(3) };
-        // Four bodies in turn: whole, cut at the intended offset, abandoned before the wrong byte, and shorter than the
-        // cut.
+        // Four bodies: a whole one, one cut at the intended offset, one abandoned before the wrong byte, and one that
+        // is shorter than the offset of the cut.
         for (body_faults, length, sent) in [(BodyFaults::default(), 9, 9), (both, 9, 7), (both, 9, 3), (both, 5, 5)] {
             injector.note_sent(body_faults, Some(length), sent);
         }

@@ -89,7 +89,8 @@ impl Server {
         let deadline = Instant::now() + SETTLE_MAX;
         let before: Vec<u64> = self.threads.iter().map(|thread| thread.counters.rounds()).collect();
         for thread in &self.threads {
-            // If a thread cannot be woken, the wait times out, and the counts are those after its last event.
+            // If a thread cannot be woken, the wait times out, and its counts include only the events up to its last
+            // one.
             let _ = thread.waker.wake();
         }
         for (thread, before) in self.threads.iter().zip(before) {

@@ -38,7 +38,7 @@ pub struct FillState {
     pub totals: Totals,
     /// Part of `totals` that belongs to the last session's uploads without a result.
     pub unsettled: Unsettled,
-    /// Failed uploads by class and cause, including those of objects that were stored later.
+    /// Failed uploads by class and cause. Failed uploads of objects that were stored later are included.
     pub failures: BTreeMap<(String, String), u64>,
     /// Failed uploads beyond [`FAILURE_KINDS_MAX`].
     pub other_failures: u64,

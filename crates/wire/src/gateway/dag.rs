@@ -35,7 +35,7 @@ impl Key {
 /// The reason why a block is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// The block is on the path. The value is the number of names of the path that lead to it.
+    /// The block is on the path. The value is the number of names in the path before this block.
     Path(usize),
     /// The block is part of the requested file or directory.
     Entity,

@@ -23,7 +23,7 @@ impl AssumedRole {
     /// Parses a message.
     ///
     /// # Errors
-    /// Fails if the message is another one, or if one of the four values is missing.
+    /// Fails if this is another kind of message, or if one of the four values is missing.
     pub fn parse(bytes: &[u8]) -> Result<Self, XmlError> {
         let root = Element::parse_named(bytes, "AssumeRoleResponse")?;
         let result = root.children("AssumeRoleResult").next().ok_or(XmlError::Missing("AssumeRoleResult"))?;
@@ -37,7 +37,7 @@ impl AssumedRole {
         })
     }
 
-    /// Returns the code in an error message of a token service; `None` if the message is another one.
+    /// Returns the code in an error message of a token service; `None` if this is another kind of message.
     #[must_use]
     pub fn refusal(bytes: &[u8]) -> Option<ErrorCode> {
         let root = Element::parse(bytes).ok()?;

@@ -63,8 +63,8 @@ pub struct DeleteError {
 impl DeleteResult {
     /// Parses a message.
     pub fn parse(bytes: &[u8]) -> Result<Self, XmlError> {
-        // A quiet response without errors has no children. Only the name of its root element identifies such a
-        // response.
+        // A response in quiet mode that reports no errors has no child elements. Such a response can only be recognized
+        // by the name of its root element.
         let root = Element::parse_response(bytes, "DeleteResult", &["Deleted", "Error"])?;
         let deleted = root.children("Deleted").map(|element| element.required("Key").map(Into::into));
         let error = |element: &Element| -> Result<DeleteError, XmlError> {

@@ -1,4 +1,5 @@
-//! Signatures of chunks. Each signature covers the previous signature. The first signature covers that of the head.
+//! Signatures of chunks. Each signature covers the previous signature. The first signature covers the signature of the
+//! head.
 
 use super::payload::EMPTY_SHA256;
 use super::signing_key::{Signature, SigningKey};

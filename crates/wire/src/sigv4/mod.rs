@@ -2,7 +2,7 @@
 //! for the server.
 //!
 //! All functions are pure: callers pass in time and keys. docs/s3.md describes the data that signatures cover. The
-//! rules are those of Amazon's "Authenticating Requests (AWS Signature Version 4)". This module uses no SDK, because
+//! rules come from Amazon's "Authenticating Requests (AWS Signature Version 4)". This module uses no SDK, because
 //! signing with an SDK costs more client CPU than the rest of a small request. Tests compare the signatures with
 //! Amazon's published examples and with the output of the `aws-sigv4` crate.
 

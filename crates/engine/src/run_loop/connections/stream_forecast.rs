@@ -3,8 +3,8 @@
 use crate::http2_session::REQUESTS_MAX;
 use crate::plan::Plan;
 
-/// Forecast of HTTP/2 streams at an origin. Attempts wait for a connection that is being opened if it will probably
-/// have streams for them. The slots therefore open only as many connections as they need.
+/// Forecast of HTTP/2 streams at an origin. If a connection that is being opened will probably have free streams,
+/// attempts wait for it. The slots therefore open only as many connections as they need.
 ///
 /// Invariant: `opening` is the number of connections of the origin whose `forecast` is set.
 #[derive(Debug)]

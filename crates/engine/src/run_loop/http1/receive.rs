@@ -210,9 +210,9 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// Records the time at which the first byte of the response arrived. `before` is the result of
-    /// [`Self::heads_so_far`] before the last piece was parsed. The time is that of the first byte of the final head,
-    /// even if this head arrives in several pieces. Interim heads do not count. After a redirect, the first byte of the
-    /// next response replaces the first byte of the redirect.
+    /// [`Self::heads_so_far`] before the last piece was parsed. The recorded time is the arrival of the first byte of
+    /// the final head, even if this head arrives in several pieces. Interim heads do not count. After a redirect, the
+    /// first byte of the next response replaces the first byte of the redirect.
     #[inline]
     fn note_first_byte(&mut self, token: Token, before: (u32, bool), now: Instant) {
         let Some(exchange) = self.pool.running(ExchangeId::Connection(token)) else { return };

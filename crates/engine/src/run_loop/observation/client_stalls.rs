@@ -49,7 +49,7 @@ pub(in crate::run_loop) struct ClientStalls {
     ready_since: Instant,
     /// Earliest time at which the events of the last wait may have arrived.
     not_before: Instant,
-    /// Total time that this thread has waited for a core, as it was read last.
+    /// Total time that this thread had waited for a core when this value was last read.
     delay_nanos: u64,
     /// Slots whose requests the kernel accepted since the clock was last read.
     taken: Vec<u32>,

@@ -39,10 +39,11 @@ pub struct OpenUploads {
 pub struct Left {
     /// Multipart uploads.
     pub uploads: OpenUploads,
-    /// Number above those of all [`Subject::Fresh`] objects that the run wrote outside the warm-up.
+    /// A number that is greater than the numbers of all [`Subject::Fresh`] objects that the run wrote outside the
+    /// warm-up.
     pub fresh_below: u64,
-    /// Number above those of all [`Subject::Fresh`] objects that the run wrote in the warm-up. These numbers are
-    /// counted from [`crate::run_loop::WARMUP_NUMBERS`].
+    /// A number that is greater than the numbers of all [`Subject::Fresh`] objects that the run wrote in the warm-up.
+    /// These numbers are counted from [`crate::run_loop::WARMUP_NUMBERS`].
     pub fresh_of_warmup: u64,
 }
 

@@ -97,8 +97,8 @@ fn carry_out_until_gone(
     Ok(end)
 }
 
-/// Returns the reason for the end of two phases together: that of the second phase if this phase did not finish, and
-/// otherwise that of the first phase.
+/// Returns the reason why two consecutive phases ended. If the second phase did not finish, this is the reason of the
+/// second phase, otherwise the reason of the first phase.
 fn after(first: SessionEnd, second: SessionEnd) -> SessionEnd {
     if second == SessionEnd::Finished { first } else { second }
 }

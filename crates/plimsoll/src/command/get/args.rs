@@ -56,7 +56,7 @@ pub struct Args {
     /// With --as SYSTEM, a server and object names.
     #[arg(value_name = "URL")]
     pub urls: Vec<String>,
-    /// The flags that all commands that make load share.
+    /// The flags that are common to all commands that generate load.
     #[command(flatten)]
     pub common: load::Args,
     /// Request a random range of this size each time, e.g. 1MiB.

@@ -271,8 +271,8 @@ impl Holder {
         }
     }
 
-    /// Returns the failure of a process that ended before it had created a link. The message and the exit code of that
-    /// process become those of this process.
+    /// Returns the failure of a process that ended before it had created a link. This process then ends with the
+    /// message and the exit code of that process.
     fn refused(mut process: Child) -> Failure {
         let mut told = String::new();
         if let Some(errors) = process.stderr.take() {

@@ -19,10 +19,10 @@ const PLACEHOLDER: &str = "http://served.invalid";
 /// Word in settings for the address of the target's server.
 const WORD: &str = "served";
 
-/// Values of `url-file` that stand for the objects in the list of the target's server: all of them, or those that the
-/// first server of a cluster owns.
+/// Values of `url-file` that select objects from the list of the target's server: all objects, or only the objects that
+/// the first server of a cluster owns.
 const LISTS: [(&str, bool); 2] = [("--url-file=served/all", false), ("--url-file=served/own", true)];
-/// Maximum number of objects in such a value. Each object becomes a word of the command line.
+/// Maximum number of objects that such a value selects. Each object becomes a word of the command line.
 const LISTED_MAX: u64 = 1000;
 
 /// Replaces the word `served` in the settings of a trial by the placeholder.
@@ -41,8 +41,8 @@ pub fn with_placeholder(mut command: TrialCommand, server: &TargetServer) -> Tri
     TrialCommand { arguments, ..command }
 }
 
-/// Replaces a list of the target's server by the URLs of its objects. Returns other words, and lists of other servers, as
-/// they are.
+/// Replaces a value of [`LISTS`] by the URLs of the objects of the target's server. Other words do not change, and
+/// neither does such a value if the target has another kind of server.
 fn with_list(word: String, server: &TargetServer) -> Vec<String> {
     let Some((_, own)) = LISTS.into_iter().find(|(list, _)| *list == word) else { return vec![word] };
     let TargetServer::Serve(settings) = server else { return vec![word] };

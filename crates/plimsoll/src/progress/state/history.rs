@@ -17,7 +17,7 @@ pub struct Point {
     pub end: f64,
     /// Number of operations that ended.
     pub ended: u64,
-    /// Body bytes in both directions, without those of attempts that failed or were redirects.
+    /// Body bytes in both directions. Attempts that failed or were redirects are not included.
     pub good_bytes: u64,
     /// Response times of the operations that succeeded.
     times: Times,

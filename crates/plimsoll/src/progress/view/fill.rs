@@ -49,7 +49,7 @@ pub fn draw(state: &State, fill: &Fill, theme: Theme, frame: &mut Frame<'_>) {
     latest_messages(frame, below, state);
 }
 
-/// Draws the progress of the phase: that of all bytes for uploads, and that of all operations for the other phases.
+/// Draws the progress of the phase: in bytes for uploads, and in operations for the other phases.
 fn gauge(frame: &mut Frame<'_>, area: Rect, theme: Theme, fill: &Fill, state: &State) {
     let name = match fill.phase {
         Phase::Upload => "uploading",

@@ -41,8 +41,8 @@ impl Minio {
         let mut server = Self { child, _directory: directory, port };
         let up = wait_for("minio", || match server.child.try_wait().unwrap() {
             Some(_) => Some(false),
-            // The server's own report of readiness comes before it accepts S3 requests. So wait until it refuses a
-            // request without keys.
+            // The server reports that it is ready before it accepts S3 requests, so wait until it refuses a request
+            // without keys.
             None => server.get("/").filter(|answer| answer.contains(" 403 ")).map(|_| true),
         });
         up.then_some(server)

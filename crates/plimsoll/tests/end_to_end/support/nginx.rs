@@ -1,5 +1,5 @@
-//! Debian's nginx on a loopback port. The test binds the port first and passes it to nginx. So the port need not be
-//! guessed, and no other process can take it.
+//! Debian's nginx on a loopback port. The test binds the port first and passes it to nginx. Therefore, no port has to
+//! be guessed, and no other process can take the port.
 
 use super::{GIB, KIB, MIB, PATIENCE, peer, signal, wait_for};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};

@@ -1,5 +1,5 @@
 //! Debian's sshd, which serves files over SFTP. The test itself listens, and starts a separate sshd process (`-i`) for
-//! each connection. So the port need not be guessed, and no process remains.
+//! each connection. Therefore, no port has to be guessed, and no process remains.
 
 use super::{PATIENCE, peer};
 use std::fs;
