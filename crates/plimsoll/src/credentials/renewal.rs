@@ -44,7 +44,7 @@ fn renew(args: &Args, keys: &Weak<SharedKeys>, expires: Timestamp) {
                 if !has_failed {
                     let why = match failed {
                         Err(failure) => failure.into_message(),
-                        Ok(_) => "the source of the keys has none any more".to_owned(),
+                        Ok(_) => "the source of the keys no longer has any".to_owned(),
                     };
                     console::eprintln(&format!("warning: cannot renew the temporary keys for S3: {why}"));
                 }
