@@ -8,9 +8,9 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// Maximum time limit of a poll. It applies to long intervals.
+/// Maximum time limit of a poll. This limit applies to long intervals.
 pub const POLL_MAX: Duration = Duration::from_secs(30);
-/// Minimum time limit of a poll. It applies to short intervals.
+/// Minimum time limit of a poll. This limit applies to short intervals.
 const POLL_MIN: Duration = Duration::from_millis(200);
 /// While no poll is due, the poller checks at this interval whether it must stop.
 const CHECK: Duration = Duration::from_millis(50);
@@ -37,7 +37,7 @@ pub enum PollerError {
 /// The last action of a poller that is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtEnd {
-    /// A last poll, so that counters have their final values. It is omitted if the previous poll is recent.
+    /// A last poll, so that counters have their final values. The last poll is omitted if the previous poll is recent.
     PollOnceMore,
     /// No further poll.
     Stop,

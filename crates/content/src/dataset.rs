@@ -164,7 +164,7 @@ impl Dataset {
     }
 
     /// Returns the total size of all objects. If the sizes are random, the function adds up the sizes of all objects.
-    /// This takes about a second per 10 to 100 million objects.
+    /// Adding up takes about a second per 10 to 100 million objects.
     #[must_use]
     pub fn total_bytes(&self) -> u128 {
         let (added, sum) = match self.description.sizes.cycle() {

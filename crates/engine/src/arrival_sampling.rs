@@ -18,7 +18,7 @@ mod turns;
 const FULL_RATE: f64 = 2000.0;
 /// Maximum value of `every`. Even at the highest rates, one of this many reads is sampled.
 const EVERY_MAX: u32 = 64;
-/// Number of sampling decisions for which a value of `every` is used. It is then computed again.
+/// Number of sampling decisions for which a value of `every` is used. After that, the value is computed again.
 const BLOCK: u32 = 32;
 /// Maximum drift between the wall clock and the clock of the run from one check to the next. The time between the
 /// checks, divided by [`DRIFT_PART`], is allowed in addition. This tolerance covers slow adjustments of a clock, and

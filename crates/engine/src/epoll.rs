@@ -22,7 +22,7 @@ use sys::socket::{Connected, Socket};
 
 /// Maximum number of events that one call returns.
 const EVENTS_MAX: usize = 256;
-/// Waits up to this length count as no wait. They end at once, because there were already events.
+/// Waits up to this length count as no wait. Such short waits end at once, because there were already events.
 const AT_ONCE: Duration = Duration::from_micros(15);
 /// Minimum length of a wait that uses the shared timer. This timer is rarely set, because setting a precise timer for
 /// each wait would cost more than the wait itself.

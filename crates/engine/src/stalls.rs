@@ -147,8 +147,8 @@ impl Stalls {
     }
 }
 
-/// Meter of the mean number of operations in flight. It measures this mean over short stretches of time, and before a
-/// stall.
+/// Meter of the mean number of operations in flight. The meter measures this mean over short stretches of time, and
+/// before a stall.
 #[derive(Debug)]
 pub(crate) struct LevelGauge {
     /// Start of the current stretch.

@@ -187,8 +187,8 @@ proptest! {
         prop_assert_eq!(logged.len() as u64, ended.iter().sum::<u64>(), "every operation must be logged once");
         let received: u64 = logged.iter().map(|op| op.received_bytes).sum();
         prop_assert_eq!(received, stats.traffic.body + stats.traffic.overhead, "every byte must belong to one operation");
-        // The intervals must cover the time without gaps. This is checked only for a single thread. Simulated threads
-        // run one after the other. With several threads, some would therefore detect a stop too late.
+        // The intervals must cover the time without gaps. This property is checked only for a single thread. Simulated
+        // threads run one after the other. With several threads, some would therefore detect a stop too late.
         for pair in intervals.windows(2).filter(|_| threads == 1) {
             prop_assert_eq!(pair[0].end, pair[1].start);
         }

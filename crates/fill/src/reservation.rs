@@ -14,8 +14,8 @@ const MOST: u64 = 1 << 18;
 /// Minimum time over which the rate of starts is computed. Two starts within a microsecond do not show a meaningful
 /// rate.
 const RATE_TIME_MIN: Duration = Duration::from_millis(40);
-/// All objects that are expected to start within this time are reserved. It is much longer than a slow sync on a busy
-/// disk.
+/// All objects that are expected to start within this time are reserved. This time is much longer than a slow sync on a
+/// busy disk.
 const AHEAD: Duration = Duration::from_secs(2);
 
 /// The reserved objects.

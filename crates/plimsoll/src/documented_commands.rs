@@ -1,5 +1,5 @@
-//! Tests that the commands on documentation pages are valid. The commands are not run. They are parsed, and the plans
-//! of loads over plain HTTP are created.
+//! Tests that the commands on documentation pages are valid. The commands are not run. The test parses them, and
+//! creates the plans of loads over plain HTTP.
 
 use crate::cli::{self, Command};
 use crate::failure::Failure;

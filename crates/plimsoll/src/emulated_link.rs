@@ -38,7 +38,7 @@ impl FromStr for LinkName {
     }
 }
 
-/// Maximum wait until the owner of a link writes its counts. It does so several times per second.
+/// Maximum wait until the owner of a link writes its counts. The owner writes them several times per second.
 const COUNTS_MAX: Duration = Duration::from_secs(2);
 /// Interval at which the record is read again.
 const LOOK: Duration = Duration::from_millis(20);

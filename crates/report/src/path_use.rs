@@ -1,5 +1,5 @@
-//! The share of an emulated path's rate that a run used. Its response times are also compared with the times that
-//! operations would take if all slots shared the rate equally.
+//! The share of an emulated path's rate that a run used. The response times of the run are also compared with the times
+//! that operations would take if all slots shared the rate equally.
 
 use measure::Model;
 use measure::path::PathLimits;

@@ -6,7 +6,7 @@ pub use measure::statistics::samples_needed;
 use measure::values::sum;
 use measure::{Distribution, KindStats, Quantile};
 
-/// Quantiles in every report, in ascending order. These are ab's quantiles, p99.9 and p99.99. The quantile 1 is the
+/// Quantiles in every report, in ascending order. The list has ab's quantiles, p99.9 and p99.99. The quantile 1 is the
 /// largest value.
 pub const LADDER: [f64; 11] = [0.5, 0.66, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 0.9999, 1.0];
 
@@ -56,8 +56,8 @@ fn shown_below(stats: &KindStats, timed: Timed, q: f64) -> u64 {
     ranges.map(|range| if range.is_wide() { range.low } else { range.high }).max().unwrap_or(0)
 }
 
-/// Returns the lower and the upper end of quantile `q` of a time of successes, in nanoseconds. Both are equal if client
-/// stalls made no difference. Returns `None` if there are too few samples.
+/// Returns the lower and the upper end of quantile `q` of a time of successes, in nanoseconds. Both ends are equal if
+/// client stalls made no difference. Returns `None` if there are too few samples.
 #[must_use]
 pub fn ends(stats: &KindStats, time: Timed, q: f64) -> Option<(u64, u64)> {
     match timed(stats, time, q) {
@@ -208,7 +208,7 @@ mod tests {
             stats.unfinished_wait.record(wait * 1_000_000_000);
         }
         assert!(matches!(of_all(&stats, 5, 0.5), Percentile::Value(_)));
-        // Of 100 operations, rank 81 is the first unfinished one. It has waited for one second.
+        // Of 100 operations, rank 81 is the first unfinished one. This operation has waited for one second.
         let Percentile::LongerThan(nanos) = of_all(&stats, 5, 0.805) else { panic!("not unfinished") };
         assert!(nanos.abs_diff(1_000_000_000) < 1_000_000, "{nanos}");
         assert_eq!(of_all(&stats, 5, 0.95), Percentile::Failed);

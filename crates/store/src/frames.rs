@@ -11,8 +11,8 @@ use zstd::zstd_safe::CParameter;
 
 /// Maximum size of the lines in a frame. Larger frames are neither written nor read.
 pub const FRAME_BYTES_MAX: usize = 32 << 20;
-/// Compression level. This is the fastest regular level, and reduces the size to a third. Speed is important, because
-/// the compressing thread may share a core with a thread that generates load.
+/// Compression level. This level is the fastest regular one, and reduces the size to a third. Speed is important,
+/// because the compressing thread may share a core with a thread that generates load.
 const LEVEL: i32 = 1;
 /// Maximum window size of a frame, as an exponent of two. The value stands for 8 MiB.
 const WINDOW_LOG_MAX: u32 = 23;

@@ -20,7 +20,7 @@ pub struct Begin {
     pub version: String,
     /// `true` if the program was built without optimization.
     pub debug_build: bool,
-    /// Wall time of the start in milliseconds since 1970 UTC. This is only a label.
+    /// Wall time of the start in milliseconds since 1970 UTC. The time is only a label.
     pub started_unix_ms: u64,
     /// The command line, without secrets.
     pub command: Vec<String>,

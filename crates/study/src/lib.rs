@@ -2,7 +2,7 @@
 //!
 //! A *scenario* names targets, settings and a matrix. Every combination of values in the matrix is a *cell*. Every
 //! measurement of a cell on a target is a *trial*. A *search* finds the load line, which is the highest load that meets
-//! all objectives. It tries one level of the load after the other.
+//! all objectives. The search tries one level of the load after the other.
 //!
 //! This crate generates no load, and does not know the program's flags. The program checks the settings of a cell, and
 //! runs the levels of a search.

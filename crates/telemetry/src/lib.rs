@@ -2,7 +2,7 @@
 //!
 //! [`State`] adds up the intervals of all runs of a command. The counters of the state therefore never decrease, even
 //! if a command makes several runs. [`State::families`] returns the metrics as [`Family`] values. [`text`] encodes them
-//! for a scrape by Prometheus, and [`otlp`] for a push to a collector of OpenTelemetry. Both formats have the same
+//! for a scrape by Prometheus, and [`otlp`] for a push to a collector of OpenTelemetry. The two formats have the same
 //! metrics, because both are made from the same families.
 //!
 //! The crate opens no socket, reads no clock and knows no flag.

@@ -1,4 +1,4 @@
-//! Reader of request and response bodies with any framing. It counts the bytes and finds the end of the body.
+//! Reader of request and response bodies with any framing. The reader counts the bytes and finds the end of the body.
 
 use crate::chunked::{ChunkError, ChunkReader, Observer, Step};
 use crate::message::{Event, Framing, Progress, Reading, Truncated};

@@ -1,8 +1,8 @@
 //! HTTP/1 syntax and S3's additions to it, as pure functions. The client and the embedded server share this crate.
 //!
 //! This crate opens no socket, reads no clock, and does not measure anything. All input comes from a peer that may
-//! misbehave. Readers have limits and never panic. They never consume bytes beyond their message, so callers can detect
-//! excess bytes.
+//! misbehave. Readers have limits and never panic. Readers never consume bytes beyond their message, so callers can
+//! detect excess bytes.
 
 mod body;
 pub mod checksum;

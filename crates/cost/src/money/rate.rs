@@ -22,7 +22,7 @@ pub enum RateError {
     /// The value is 0 or less.
     #[error("a rate must be above 0")]
     NotPositive,
-    /// Both currencies are the same.
+    /// The two currencies are the same.
     #[error("a rate needs two different currencies")]
     OneCurrency,
 }

@@ -56,7 +56,7 @@ impl Zipf {
             let is_accepted = rank - x <= self.accepted || area >= self.area(rank + 0.5) - self.density(rank);
             is_accepted.then_some(rank as u64 - 1)
         };
-        // This is practically unreachable: each of the 256 draws is rejected with a probability below 0.1.
+        // This line is practically unreachable, because each of the 256 draws is rejected with a probability below 0.1.
         draws.filter_map(rank).next().unwrap_or(0)
     }
 

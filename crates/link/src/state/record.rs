@@ -75,9 +75,9 @@ pub struct Record {
 /// State of a recorded link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkState {
-    /// Its owner runs.
+    /// The owner of the link runs.
     Running,
-    /// Its owner has ended without removing the record.
+    /// The owner of the link has ended without removing the record.
     Abandoned,
 }
 

@@ -8,7 +8,7 @@ use crate::sample::OpSample;
 use crate::sample::outcome::OpOutcome;
 use crate::time::{Instant, Timeline};
 
-/// The mechanism that starts the operations of a thread. It determines which evidence is collected.
+/// The mechanism that starts the operations of a thread. The mechanism determines which evidence is collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     /// Slots that start their next operation as soon as the previous one has ended.

@@ -3,9 +3,9 @@
 //! The recorder marks one operation at a time, at the start of the operation. The marked operation overtakes every
 //! operation that is in flight both when the marked operation starts and when it ends. If service times are independent
 //! of each other, the expected share of overtaken operations is `E[(R′ − R)⁺] / E[R]`, where R and R′ are two
-//! independent service times. This is the Gini coefficient of the service times. This is true for any distribution,
-//! because the remaining time of an operation in flight has the equilibrium distribution of the renewal process (Cox
-//! 1962, §5). Operations that wait in one queue overtake each other less often.
+//! independent service times. This share is the Gini coefficient of the service times. The formula is true for any
+//! distribution, because the remaining time of an operation in flight has the equilibrium distribution of the renewal
+//! process (Cox 1962, §5). Operations that wait in one queue overtake each other less often.
 
 use crate::sample::OpSample;
 use crate::time::Instant;

@@ -32,8 +32,8 @@ pub struct ClientLoad {
     /// Number of local ports in use, including those in TIME_WAIT, as a share of the port range. Ports are counted per
     /// destination, and the largest count is used.
     pub ports: f64,
-    /// Time during which a run-loop thread did not run although it was due to wake up, as a share of the interval. This
-    /// happens if the process is stopped or the machine is paused.
+    /// Time during which a run-loop thread did not run although it was due to wake up, as a share of the interval. A
+    /// thread does not run if the process is stopped or the machine is paused.
     #[serde(default)]
     pub frozen: f64,
     /// Busy time of all cores of this host, whichever process used them, as a share of the total time of these cores.
@@ -45,8 +45,8 @@ pub struct ClientLoad {
 }
 
 impl ClientLoad {
-    /// Returns the combined load of two threads or hosts in the same interval. It consists of the larger value of each
-    /// share, and of the sums of the CPU times.
+    /// Returns the combined load of two threads or hosts in the same interval. The combined load consists of the larger
+    /// value of each share, and of the sums of the CPU times.
     #[must_use]
     pub fn merged(self, other: Self) -> Self {
         let (busier, _) = if other.busy > self.busy { (other, self) } else { (self, other) };

@@ -132,8 +132,8 @@ impl Failing {
         });
         let failing: Vec<(u64, u64, &Part)> = ends.filter(|(_, _, part)| part.failed > 0).collect();
         // While operations wait for their timeouts, there may be seconds in which no operation ends. The period
-        // therefore starts with the first operation that failed. It ends with the last failure, because silence after
-        // that proves nothing.
+        // therefore starts with the first operation that failed. The period ends with the last failure, because silence
+        // after that proves nothing.
         let first =
             failing.iter().map(|(start, _, part)| start.saturating_sub(part.longest.saturating_mul(TENTHS))).min()?;
         let (_, last, _) = failing.last()?;

@@ -1,8 +1,8 @@
 //! Outcomes of attempts and operations.
 //!
 //! Every attempt ends with exactly one [`AttemptClass`] and exactly one [`Cause`], and every operation with an
-//! [`OpOutcome`]. They are enums, so that no decision compares text, and so that a report can list everything that can
-//! go wrong. A [`Flag`] is a peculiarity that does not change the class.
+//! [`OpOutcome`]. All three are enums, so that no decision compares text, and so that a report can list everything that
+//! can go wrong. A [`Flag`] is a peculiarity that does not change the class.
 
 use crate::enumerated;
 use crate::values::Enumerated;

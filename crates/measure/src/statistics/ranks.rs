@@ -10,8 +10,8 @@ const EXACT_MAX: usize = 60;
 /// Maximum number of runs per side, because all pairs are examined.
 pub const RUNS_MAX: usize = 1000;
 
-/// Returns the two-sided p-value of the Mann-Whitney test. This is the probability that the ranks are at least as far
-/// apart as these if the two sets do not differ. `None` if a set is empty.
+/// Returns the two-sided p-value of the Mann-Whitney test. The p-value is the probability that the ranks are at least
+/// as far apart as these if the two sets do not differ. `None` if a set is empty.
 ///
 /// For up to 60 runs, the p-value is exact, even with ties. The exact p-value is computed from the distribution of the
 /// rank sum over all ways to divide the runs into two sets, given their midranks (B. Streitberg and J. Röhmel, "Exact
@@ -114,8 +114,8 @@ fn shift(mut values: Vec<f64>, rank: usize) -> Option<Shift> {
     Some(Shift { value, interval })
 }
 
-/// Returns the two-sided p-value of Wilcoxon's signed-rank test. This is the probability of a rank sum at least as
-/// extreme as this one if each difference is equally likely to be positive or negative. `None` if `differences` is
+/// Returns the two-sided p-value of Wilcoxon's signed-rank test. The p-value is the probability of a rank sum at least
+/// as extreme as this one if each difference is equally likely to be positive or negative. `None` if `differences` is
 /// empty.
 ///
 /// Differences of 0 have ranks but count for neither side (J. W. Pratt, "Remarks on zeros and ties in the Wilcoxon

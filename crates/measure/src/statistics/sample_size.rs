@@ -11,9 +11,9 @@ pub fn samples_needed(q: f64) -> u64 {
     if q > 0.0 && q < 1.0 { (MISS.ln() / q.ln()).ceil() as u64 } else { 1 }
 }
 
-/// Returns the number of runs per side that rank tests need to show a difference in one of `metrics` metrics. This is
-/// the smallest n at which the smallest possible p-value of the Mann-Whitney test, 2 / C(2n, n), is at most α /
-/// `metrics`. Holm's correction sets this limit for the smallest p-value.
+/// Returns the number of runs per side that rank tests need to show a difference in one of `metrics` metrics. The
+/// number is the smallest n at which the smallest possible p-value of the Mann-Whitney test, 2 / C(2n, n), is at most α
+/// / `metrics`. Holm's correction sets this limit for the smallest p-value.
 #[must_use]
 pub fn runs_needed(metrics: usize) -> u64 {
     let alpha = super::ALPHA / metrics.max(1) as f64;
@@ -27,7 +27,7 @@ pub fn runs_needed(metrics: usize) -> u64 {
 }
 
 /// Returns the number of pairs of runs that the signed-rank test needs to show a difference in one of `metrics`
-/// metrics. This is the smallest n at which the smallest possible p-value of the test, 2 / 2ⁿ, is at most α /
+/// metrics. The number is the smallest n at which the smallest possible p-value of the test, 2 / 2ⁿ, is at most α /
 /// `metrics`.
 #[must_use]
 pub fn pairs_needed(metrics: usize) -> u64 {

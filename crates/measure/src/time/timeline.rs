@@ -94,8 +94,8 @@ impl Timeline {
         to.min(self.window_end).nanos_since(from.max(self.window_start))
     }
 
-    /// Returns the end of the interval that starts at `from`. This is the next full second (or slice) of the stage, or
-    /// the end of the stage.
+    /// Returns the end of the interval that starts at `from`. The end is the next full second (or slice) of the stage,
+    /// or the end of the stage.
     #[must_use]
     pub fn interval_end(&self, from: Instant) -> Instant {
         let (origin, limit) = match self.stage(from) {

@@ -1,4 +1,4 @@
-//! A companion of a run. It receives results before they are saved, and may delay the start of operations.
+//! A companion of a run. A companion receives results before they are saved, and may delay the start of operations.
 
 use super::recording::Recording;
 use engine::{Control, CreatedUpload, Observer, OpEntry, Sent};

@@ -1,5 +1,5 @@
-//! Preparation of a run: file descriptors, addresses, sessions and object sizes. It finds every error that can be found
-//! before the first request.
+//! Preparation of a run: file descriptors, addresses, sessions and object sizes. The preparation finds every error that
+//! can be found before the first request.
 
 use crate::console;
 use crate::failure::Failure;

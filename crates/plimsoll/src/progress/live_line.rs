@@ -1,4 +1,4 @@
-//! The live line, which is a line on the terminal that is rewritten every second. It shows the time left.
+//! The live line, which is a line on the terminal that is rewritten every second. The line shows the time left.
 
 use super::choice::{View, terminal_size};
 use super::state::fill::Phase;

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Returns a URL that no server serves. Its port was free a moment ago.
+/// Returns a URL that no server serves. The port of the URL was free a moment ago.
 fn refused() -> String {
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
     format!("http://127.0.0.1:{}/", port.expect("can bind a loopback port").port())

@@ -31,7 +31,7 @@ fn export(place: &TestDir, directory: &str, form: &str, more: &[&str]) -> Ended 
     place.run(["export", directory, "--as", form].iter().chain(more))
 }
 
-/// Returns the sum of a column. This works only if the cells to the left of the column contain no commas.
+/// Returns the sum of a column. The function works only if the cells to the left of the column contain no commas.
 fn sum(csv: &str, name: &str) -> u64 {
     let mut lines = csv.lines();
     let index = lines.next().unwrap().split(',').position(|title| title == name).unwrap();

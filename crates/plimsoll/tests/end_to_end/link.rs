@@ -287,7 +287,7 @@ fn an_ordinary_user_makes_and_uses_links_or_learns_what_is_missing() {
     drop(server);
 }
 
-/// Configuration of an nginx that becomes a daemon and has a worker. Its directory is the directory of the test.
+/// Configuration of an nginx that becomes a daemon and has a worker. nginx uses the directory of the test.
 const DAEMON: &str = "\
 pid nginx.pid;
 error_log error.log;

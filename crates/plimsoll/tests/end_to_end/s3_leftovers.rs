@@ -128,7 +128,7 @@ fn cleanup_finds_and_aborts_uploads_of_a_killed_run() {
     };
     put("s3://bucket/m", 1);
     put("s3://bucket/m/others", 3);
-    // The server may still carry out requests of the killed client. They end before it stops.
+    // The server may still carry out requests of the killed client. These requests end before the server stops.
     server.restart();
     let open = uploads_on_disk(&server.store());
     assert!(open >= 2);

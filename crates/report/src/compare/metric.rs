@@ -96,8 +96,8 @@ impl ComparisonMetric {
         self.range(run).map(|(_, high)| high)
     }
 
-    /// Returns the value in a run as a range. Its ends differ only if stalls of the client may have prolonged operations.
-    /// `None` if the run has too little data.
+    /// Returns the value in a run as a range. The ends of the range differ only if stalls of the client may have
+    /// prolonged operations. `None` if the run has too little data.
     pub(super) fn range(self, run: &SavedRun) -> Option<(f64, f64)> {
         let single = |value: Option<f64>| value.map(|value| (value, value));
         match self.source() {

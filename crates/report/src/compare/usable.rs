@@ -6,7 +6,8 @@ use measure::statistics::shares::Share;
 use std::time::Duration;
 use store::{EndReason, SavedRun};
 
-/// Checks that a run can be compared. Its result must not be UNUSABLE, and the run must have a measured window.
+/// Checks that a run can be compared. The result of the run must not be UNUSABLE, and the run must have a measured
+/// window.
 ///
 /// # Errors
 /// Returns the reason why the run cannot be compared, as a phrase.

@@ -1,5 +1,5 @@
 //! Files in the formats of HdrHistogram. An `.hgrm` file has percentiles as text, and is for plotters. An `.hlog` file
-//! is an interval log (version 1.3) with a histogram for each interval. It is for log processors and analyzers.
+//! is an interval log (version 1.3) with a histogram for each interval. This file is for log processors and analyzers.
 
 use super::ExportError;
 use hdrhistogram::serialization::V2DeflateSerializer;

@@ -89,7 +89,7 @@ impl LoadLine {
         }
     }
 
-    /// Returns how often the load line passed. It may fail once when it is repeated.
+    /// Returns how often the load line passed. The load line may fail once when it is repeated.
     fn repeats(&self, passed: &str) -> String {
         let tries = || self.levels.iter().filter(|level| Some(level.level) == self.passed);
         let with = |outcome| tries().filter(|level| level.outcome == outcome).count();

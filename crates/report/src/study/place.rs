@@ -23,7 +23,8 @@ pub(crate) fn sorted<'s, T: Placed>(trials: &'s [T], order: &Order<'s>) -> Vec<&
     sorted
 }
 
-/// Returns the name of a trial in its cell. This is the target, with the number of the repeat if trials were repeated.
+/// Returns the name of a trial in its cell. The name is the target, with the number of the repeat if trials were
+/// repeated.
 pub(crate) fn name_in_cell<T: Placed>(trial: &T, all: &[T]) -> String {
     let (cell, target, repeat) = trial.place();
     let is_again = |other: &T| matches!(other.place(), (other, _, 2..) if other == cell);

@@ -77,8 +77,8 @@ impl Table {
         self.rows.split_at(self.heads)
     }
 
-    /// Returns whether a column is aligned to the left. This applies to the first column, and to the text columns after
-    /// the numbers.
+    /// Returns whether a column is aligned to the left. These are the first column, and the text columns after the
+    /// numbers.
     pub fn is_left(&self, column: usize) -> bool {
         column == 0 || column >= self.left_from
     }

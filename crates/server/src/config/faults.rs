@@ -101,7 +101,7 @@ pub struct Capacity {
     pub slowdown: Duration,
     /// The requests that are counted and slowed down.
     pub counted: CountedRequests,
-    /// The requests that are refused after their delay. They get the overload response of the
+    /// The requests that are refused after their delay. These requests get the overload response of the
     /// [`StandIn`](crate::StandIn).
     pub refused: RefusedRequests,
 }

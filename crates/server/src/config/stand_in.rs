@@ -53,7 +53,7 @@ pub enum Gateway {
     /// The gateway of booster-http.
     #[default]
     Frisbii,
-    /// The gateway of kubo. It does not serve pieces.
+    /// The gateway of kubo. The gateway of kubo does not serve pieces.
     Kubo,
 }
 

@@ -1,5 +1,5 @@
-//! The hyper front: the part of the server that handles connections with the library hyper. It supports TLS, HTTP/2,
-//! and services that do more than serve files.
+//! The hyper front: the part of the server that handles connections with the library hyper. This front supports TLS,
+//! HTTP/2, and services that do more than serve files.
 //!
 //! hyper and rustls implement the protocols. Responses, faults and the ledger are the same as on the lean front. A
 //! [`service::Service`] creates the responses. This module contains everything between the service and the socket:

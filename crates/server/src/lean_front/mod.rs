@@ -1,5 +1,5 @@
-//! The lean front: the part of the server that handles plain HTTP/1 connections with epoll and `sendfile`. It uses
-//! little CPU time per request.
+//! The lean front: the part of the server that handles plain HTTP/1 connections with epoll and `sendfile`. This front
+//! uses little CPU time per request.
 //!
 //! * [`server`]: start, stop, and the ledger of all threads;
 //! * [`thread`]: the event loop of one thread;

@@ -1,6 +1,6 @@
 //! The liar: a server that sends scripted raw bytes, with one case for each kind of misbehavior.
 //!
-//! A case is a TOML file. It contains a script for each connection, and the outcome that a client must report:
+//! A case is a TOML file. The file contains a script for each connection, and the outcome that a client must report:
 //!
 //! ```toml
 //! about = "closes before the body is complete"

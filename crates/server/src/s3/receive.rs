@@ -31,7 +31,7 @@ pub(super) struct Received {
 }
 
 impl Received {
-    /// Returns the object to store. Its modification time is now.
+    /// Returns the object to store. The modification time of the object is the current time.
     pub(super) fn into_stored(self, headers: Headers, metadata: BTreeMap<String, String>) -> (ObjectInfo, Content) {
         let (etag, modified) = (hex(&self.md5), SystemTime::now());
         (ObjectInfo { etag, modified, headers, metadata, checksums: self.checksums }, self.content)

@@ -1,4 +1,4 @@
-//! The identity of a fill. It consists of the settings that determine the objects and the target.
+//! The identity of a fill. The identity consists of the settings that determine the objects and the target.
 
 use super::{FillError, IDENTITY_FILE};
 use crate::error::{StoreError, StoreErrorKind};

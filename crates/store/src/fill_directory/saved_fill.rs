@@ -1,4 +1,4 @@
-//! A saved fill, up to the last record of its journal. It can be read at any time, even while a session runs.
+//! A saved fill, up to the last record of its journal. A saved fill can be read at any time, even while a session runs.
 
 use super::{FillDirectory, Identity, JOURNAL_DIRECTORY, Snapshot, sessions, snapshots};
 use crate::error::StoreError;

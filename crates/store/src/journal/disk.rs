@@ -46,7 +46,7 @@ impl Disk for HostDisk {
 
 impl SegmentFile for File {
     fn sync(&mut self) -> io::Result<()> {
-        // This also syncs the size of the file, but not its times.
+        // The call also syncs the size of the file, but not its times.
         self.sync_data()
     }
 }

@@ -1,8 +1,9 @@
 //! The journal of a fill. The journal records started uploads, stored objects, and the end of each session.
 //!
-//! A record counts once it is on the disk. The intent of an upload is on the disk before its first request. Its
-//! acknowledgement is on the disk before any total includes it. After a crash, objects whose uploads were intended but
-//! not acknowledged are "in doubt". The next session can ask the server whether these objects exist.
+//! A record counts once it is on the disk. The intent of an upload is on the disk before its first request. The
+//! acknowledgement of an upload is on the disk before any total includes the upload. After a crash, objects whose
+//! uploads were intended but not acknowledged are "in doubt". The next session can ask the server whether these objects
+//! exist.
 //!
 //! The journal consists of append-only segments. A failed write or sync ends its segment. On Linux, the pages of a
 //! failed sync count as clean, so a second sync would succeed without writing them (Rebello et al., ATC 2020). The

@@ -32,8 +32,8 @@ pub struct Extent {
     pub bytes: u64,
     /// Size of the incomplete end that the last session was writing when it was killed.
     pub torn_bytes: u64,
-    /// Number of bytes that are not part of the journal. They follow a failed write or sync in a segment, or are a
-    /// segment that never became part of the journal.
+    /// Number of bytes that are not part of the journal. These bytes follow a failed write or sync in a segment, or are
+    /// a segment that never became part of the journal.
     pub abandoned_bytes: u64,
 }
 
@@ -42,8 +42,8 @@ pub struct Extent {
 pub(crate) struct Tip {
     /// The part of the last segment that is known to be on the disk.
     pub(crate) previous: Option<Previous>,
-    /// The complete records after that part. They may be in memory only, if their sync failed or the session was killed
-    /// before the sync.
+    /// The complete records after that part. These records may be in memory only, if their sync failed or the session
+    /// was killed before the sync.
     pub(crate) tail: Vec<u8>,
     /// Sequence number of the first record of the tail.
     pub(crate) tail_seq: u64,

@@ -3,8 +3,8 @@
 //! The level is doubled until it fails. The search then halves the bracket between the last level that passed and the
 //! first level that failed, until the bracket is narrow enough. A level must fail twice in a row, so that a single
 //! disturbance does not hide the line. At the end, the level at the lower end of the bracket is run again, because a
-//! target may not recover after an overload. The search does not run levels itself. It returns the next level, and the
-//! caller records the outcome.
+//! target may not recover after an overload. The search does not run levels itself. The search returns the next level,
+//! and the caller records the outcome.
 
 use measure::result::load_line::{Found, Lack, Outcome};
 use std::num::NonZeroU64;

@@ -32,7 +32,7 @@ pub enum Scope {
 /// The value of `format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// A CAR. This is the default for requests of this program.
+    /// A CAR. Requests of this program use this scope by default.
     Car,
     /// A single block.
     Raw,

@@ -9,7 +9,7 @@ use quick_xml::events::{BytesRef, Event};
 
 /// Maximum size of a message. A listing of 1000 keys of 1024 bytes, percent-encoded, has less than 4 MiB.
 pub const MAX_XML_BYTES: usize = 8 << 20;
-/// Maximum number of elements in a message. This is enough for 10,000 parts of four elements each.
+/// Maximum number of elements in a message. This number is enough for 10,000 parts of four elements each.
 const MAX_ELEMENTS: usize = 100_000;
 /// Maximum depth of nesting. Messages use up to 4 levels.
 const MAX_DEPTH: usize = 8;

@@ -1,4 +1,4 @@
-//! Keys that several signers share. They can be replaced, because temporary keys expire.
+//! Keys that several signers share. The keys can be replaced, because temporary keys expire.
 
 use super::Keys;
 use std::sync::atomic::{AtomicU64, Ordering};

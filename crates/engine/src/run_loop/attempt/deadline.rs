@@ -1,8 +1,8 @@
 //! Timeouts.
 //!
 //! Each exchange stores its own deadline, and there is no sorted queue of deadlines. Most deadlines are moved long
-//! before they expire. It would cost more to update a queue for each request than to check all deadlines when the
-//! earliest one may have expired.
+//! before they expire. Updating a queue for each request would cost more than checking all deadlines when the earliest
+//! one may have expired.
 
 use super::Reuse;
 use super::exchange::{ExchangeId, State};

@@ -18,7 +18,8 @@ pub(in crate::run_loop) struct RedirectTarget {
 #[derive(Debug, Default)]
 pub(in crate::run_loop) struct RedirectChain {
     pub hops: Vec<HopSample>,
-    /// Number of attempts before the first redirect whose kept-alive connection was stale. They are not in `hops`.
+    /// Number of attempts before the first redirect whose kept-alive connection was stale. These attempts are not in
+    /// `hops`.
     attempts_before: u64,
     /// Number of bytes of these attempts.
     bytes_before: u64,

@@ -18,9 +18,9 @@ const STALE_MAX: Duration = Duration::from_millis(5);
 /// on the path that have grown.
 const STALE_ROUND_TRIPS: u32 = 2;
 
-/// Maximum number of acknowledged bytes of a request that the server may not have read at all. They may all be in the
-/// receive buffer of a connection that the server was about to close. If more bytes are acknowledged, the server has
-/// read some of them.
+/// Maximum number of acknowledged bytes of a request that the server may not have read at all. These bytes may all be
+/// in the receive buffer of a connection that the server was about to close. If more bytes are acknowledged, the server
+/// has read some of them.
 const STALE_BYTES_MAX: u64 = 64 << 10;
 
 impl<N: Network> RunLoop<'_, N> {

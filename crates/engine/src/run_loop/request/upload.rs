@@ -1,5 +1,5 @@
-//! The body of a request while it is sent. The body is generated or read piece by piece, and framed. Its bytes count as
-//! the kernel accepts them.
+//! The body of a request while it is sent. The body is generated or read piece by piece, and framed. The bytes of the
+//! body are counted when the kernel accepts them.
 //!
 //! A body is never kept in memory as a whole. If the kernel does not accept all of a piece, the connection keeps the
 //! rest of the piece. The rest is not kept for a body with `Content-Length`, because its bytes can be generated again.
@@ -92,7 +92,7 @@ pub(in crate::run_loop) struct Upload {
     taken: u64,
     /// `true` once the last piece has been created.
     ended: bool,
-    /// Number of waiting bytes before the data of the current piece. They are framing, or the head.
+    /// Number of waiting bytes before the data of the current piece. These bytes are framing, or the head.
     before: usize,
     /// Number of waiting data bytes.
     data: usize,
@@ -259,7 +259,7 @@ impl Upload {
     /// further piece.
     ///
     /// Callers leave the previous piece in `out`. If implementations cleared `out` first, each piece would be filled
-    /// with zeros before it is written. This would take 6 to 8 % of the CPU time of an upload.
+    /// with zeros before it is written. Filling with zeros would take 6 to 8 % of the CPU time of an upload.
     pub fn next_piece(&mut self, source: &mut BodySource<'_>, out: &mut Vec<u8>, at: usize) -> io::Result<bool> {
         if self.stage != Stage::Sending || self.ended {
             out.truncate(at);

@@ -1,4 +1,4 @@
-//! States of objects, derived from responses. They are kept to detect an object that changes between two range
+//! States of objects, derived from responses. These states are kept to detect an object that changes between two range
 //! requests.
 
 use super::header_values::HeaderValues;

@@ -261,8 +261,8 @@ impl Timed {
     fn unfinished(self, own: &KindStats, bound: f64) -> Around {
         let ended = if self == Self::Ttfb { own.unfinished_ttfb.count() } else { 0 };
         let all = own.unfinished.saturating_sub(ended);
-        // Only the wait since the intended start is known. It is also used for service time and TTFB, although these
-        // begin later. Operations that waited for less than the bound are undecided.
+        // Only the wait since the intended start is known. This wait is also used for service time and TTFB, although
+        // these begin later. Operations that waited for less than the bound are undecided.
         let waits = if self == Self::Ttfb { &own.unanswered_wait } else { &own.unfinished_wait };
         let beyond = waits.beyond(bound).0.min(all);
         Around { all, beyond, undecided: all - beyond }

@@ -1,8 +1,9 @@
 //! The normal distribution: its quantile function and its upper tail.
 //!
 //! Quantiles are computed with the function PPND16 of M. J. Wichura, "Algorithm AS 241: The Percentage Points of the
-//! Normal Distribution", Applied Statistics 37 (1988), 477–484. Its relative error is about 10⁻¹⁶. The logarithm is
-//! from `libm`, which is written in Rust, so the sizes of generated objects do not depend on the machine's C library.
+//! Normal Distribution", Applied Statistics 37 (1988), 477–484. The relative error of the algorithm is about 10⁻¹⁶. The
+//! logarithm is from `libm`, which is written in Rust, so the sizes of generated objects do not depend on the machine's
+//! C library.
 
 #![allow(clippy::excessive_precision, reason = "coefficients as published")]
 

@@ -190,7 +190,9 @@ fn exec(args: &ExecArgs) -> Result<ExitCode, Failure> {
     record.prepare_to_enter().map_err(|error| failed(&error))?;
     let side = if args.far { Side::Far } else { Side::Near };
     let Some(network) = record.network(side).map_err(|error| failed(&error))? else {
-        return Err(Failure::usage("a relay has no ends: send load to its address, which `plimsoll link status` shows"));
+        return Err(Failure::usage(
+            "a relay has no ends: send load to its address, which `plimsoll link status` shows",
+        ));
     };
     network.enter().map_err(|error| failed(&error))?;
     let mut words = args.command.iter();

@@ -79,7 +79,8 @@ impl OpenLink {
         self.text == text
     }
 
-    /// Returns the number of the path, and the address of a target's server at its far end. Both are started if necessary.
+    /// Returns the number of the path, and the address of a target's server at its far end. The path and the server are
+    /// started if necessary.
     pub fn serve(&mut self, target: &Target, base: &Path) -> Result<(u32, String), Failure> {
         let path = match self.path.take() {
             Some(path) => path,

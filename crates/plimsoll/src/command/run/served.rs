@@ -54,9 +54,9 @@ fn with_list(word: String, server: &TargetServer) -> Vec<String> {
     if urls.is_empty() { vec![word] } else { urls }
 }
 
-/// If the study starts an S3 server or a renter, returns flags with its keys or its password. They are the public
-/// defaults of `serve`. Returns no flags if the settings already contain keys or a password, or if the target is not
-/// such a server.
+/// If the study starts an S3 server or a renter, returns flags with its keys or its password. The keys and the password
+/// are the public defaults of `serve`. Returns no flags if the settings already contain keys or a password, or if the
+/// target is not such a server.
 fn credentials(arguments: &[String]) -> Vec<String> {
     let is_given = |flag: &&str| arguments.iter().any(|word| word == flag || word.starts_with(&format!("{flag}=")));
     let has = |word: &str| arguments.iter().any(|given| given == word);
@@ -75,7 +75,7 @@ pub(super) fn is_served(trial: &Planned) -> bool {
     trial.command.arguments.iter().any(|word| word.contains(PLACEHOLDER))
 }
 
-/// The servers of a study, and the link of the current trial. They end with the study.
+/// The servers of a study, and the link of the current trial. The servers and the link end with the study.
 pub struct Servers<'s> {
     scenario: &'s Scenario,
     /// Directory of the study.

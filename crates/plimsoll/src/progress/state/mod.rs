@@ -15,7 +15,7 @@ pub use study::Study;
 
 use std::time::Duration;
 
-/// Work in progress. It can contain other work: a study contains searches, fills and runs.
+/// Work in progress. Work can contain other work: a study contains searches, fills and runs.
 #[derive(Debug, Default)]
 pub struct State {
     pub study: Option<Study>,

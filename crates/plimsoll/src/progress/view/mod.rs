@@ -1,6 +1,7 @@
 //! The live view: charts and results of work in progress on the whole terminal.
 //!
-//! Drawing is a function of the state and of the size of the terminal. It has no clock, and writes nothing itself.
+//! Drawing is a function of the state and of the size of the terminal. This function has no clock, and writes nothing
+//! itself.
 
 mod fill;
 mod line;

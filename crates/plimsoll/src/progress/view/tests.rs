@@ -94,7 +94,7 @@ fn failure(detail: &str) -> Example {
     }
 }
 
-/// Returns a run of 10 s after 6 s. Its target fails for some time.
+/// Returns a run of 10 s after 6 s. The target of this run fails for some time.
 fn run(objectives: &[&str], detail: &str) -> Run {
     let stop = StopAfter { time: Some(Duration::from_secs(10)), ..StopAfter::default() };
     let mut run = Run::new(&begin(objectives), stop, true);

@@ -13,7 +13,7 @@ fn program() -> Option<PathBuf> {
     peer("nats-server", places.map(|place| place.join("nats-server")).find(|path| path.exists()))
 }
 
-/// A running nats-server. It stops when this value is dropped.
+/// A running nats-server. The server stops when this value is dropped.
 pub struct Nats {
     program: PathBuf,
     configuration: PathBuf,

@@ -19,7 +19,7 @@ use crate::s3::content::quota::{Quota, WriteError};
 /// The file that marks a directory as a store.
 const MARK: &str = "plimsoll-store";
 const MARK_TEXT: &str = "Objects of `plimsoll serve --s3`, which creates and removes the files here.\n";
-/// Maximum size of a record in bytes. This is enough for a key, metadata and the numbers of 10,000 parts.
+/// Maximum size of a record in bytes. This size is enough for a key, metadata and the numbers of 10,000 parts.
 const RECORD_MAX: u64 = 4 << 20;
 
 /// The directory of a store.
