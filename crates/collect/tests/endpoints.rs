@@ -14,7 +14,7 @@ use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
 const BOUND: Duration = Duration::from_millis(500);
-/// Time that a poll may exceed its limit by, on a busy machine.
+/// Time by which a poll may exceed its limit on a busy machine.
 const SLACK: Duration = Duration::from_secs(5);
 
 /// Starts a server that passes the head of each request and its connection to `respond`. Returns its URL.

@@ -144,7 +144,7 @@ fn number(token: Token) -> u64 {
 }
 
 /// Reads and discards up to `max` bytes, for sockets that cannot discard in the kernel. Continues until a read does not
-/// fill the buffer. Otherwise, bytes could remain that no event would report.
+/// fill the buffer. Otherwise, bytes could remain in the socket, and no event would report them.
 pub(crate) fn read_away(max: usize, mut recv: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<usize> {
     let mut room = [0_u8; 16 * 1024];
     let mut total = 0;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use wire::Scheme;
 
-/// Maximum number of connections of a request. A request needs only one connection. The others are a margin.
+/// Maximum number of connections of a request. A request needs only one connection, so this limit is generous.
 const CONNECTIONS_MAX: usize = 4;
 
 /// Returns the plan for single requests to a URL. Each request ends after `time_max`. Redirects are not followed, so only

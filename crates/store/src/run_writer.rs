@@ -342,7 +342,7 @@ pub(crate) mod tests {
         let capacity = file.metadata().unwrap().len() as usize + 1000;
         let disk = SmallDisk { file, capacity, reserve: dir.path().join(RESERVE_FILE) };
         writer.frames = FrameWriter::new(Box::new(disk)).unwrap();
-        // The replacement medium begins after the begin record.
+        // The writer now writes to `disk`, which continues after the begin record.
         writer.frames.set_len(capacity as u64 - 1000);
 
         let mut stored = 0;

@@ -80,7 +80,8 @@ impl DelayLine {
         let (Some(oldest), Some(newest)) = (self.frames.front(), self.frames.back()) else { return Some(0) };
         let (oldest, after, wrapped) = (oldest.bytes.start, newest.bytes.end, newest.bytes.start < oldest.bytes.start);
         let fits = |start: usize, end: usize| end.saturating_sub(start) >= FRAME_MAX;
-        // The used bytes are one range of the ring, or they wrap around, and the free bytes are in the middle.
+        // The used bytes are either one range of the ring, or they wrap around its end. If they wrap around, the free
+        // bytes are in the middle.
         match wrapped {
             true => fits(after, oldest).then_some(after),
             false if fits(after, self.ring.len()) => Some(after),

@@ -31,7 +31,8 @@ impl FromStr for LinkSetting {
                 _ => "down",
             };
             if given.contains(&name) {
-                // The error for a word with an unknown name must not be that the direction down is given twice.
+                // If the name of the word is unknown, the error must be about this name, and not about a second
+                // direction.
                 return Err(word
                     .parse::<DirectionSpec>()
                     .err()

@@ -22,8 +22,8 @@ const NIC_MAX: f64 = 0.9;
 const RUN_DELAY_MAX: f64 = 0.05;
 /// Maximum share of time during which the hypervisor may run other virtual machines on the client's cores.
 const STEAL_MAX: f64 = 0.02;
-/// Maximum p99 of lateness, in nanoseconds. If [`LATENESS_MAX_SHARE`] of the median response time is larger, this is
-/// the maximum instead.
+/// Maximum p99 of lateness, in nanoseconds. If [`LATENESS_MAX_SHARE`] of the median response time is larger, that time
+/// is the maximum instead.
 const LATENESS_MAX_NANOS: u64 = 1_000_000;
 /// Maximum p99 of lateness, as a share of the median response time.
 const LATENESS_MAX_SHARE: f64 = 0.05;

@@ -94,8 +94,8 @@ pub fn run_with_files(plan: &Plan, options: &RunOptions, directory: &Path, files
     run_end::unreachable(plan, &run).map_or(Ok(run), Err)
 }
 
-/// Like [`run`], but an unreachable target is a result instead of an error. Also returns the monitor from the options,
-/// which then contains the observations of the run.
+/// Like [`run`], but returns a result instead of an error if the target is unreachable. Also returns the monitor from
+/// the options, which then contains the observations of the run.
 pub fn run_level(plan: &Plan, options: &RunOptions) -> Result<(SavedRun, Option<ObjectiveMonitor>), Failure> {
     run_in(plan, options, &run_directory(plan, options), (None, None))
 }

@@ -9,7 +9,7 @@ use store::{Point, SavedRun};
 
 /// Quantile of the response times that counts as the usual time of a successful operation.
 const USUAL: f64 = 0.9;
-/// Relative resolution of recorded waits, which have three digits.
+/// Relative resolution of recorded waits, which have three significant digits.
 const RESOLUTION: f64 = 1e-3;
 /// Length of the time before a silence in which the target may have stopped step by step, as a share of the silence.
 /// Operations that started in this time and then hung belong to the outage, even if other operations succeeded later.

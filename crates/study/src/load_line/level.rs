@@ -11,9 +11,8 @@ use std::time::Duration;
 /// unless the rate is within one or two percent of the target's capacity. For example, with exponential service times,
 /// a level at 95 % of the capacity needs 5,000 operations, and a level at 102 % needs 30,000 operations.
 const OPS_MAX: f64 = 60_000.0;
-/// Factor of the estimate of how many operations show whether the backlog drifts, if service times are exponential. The
-/// estimate is this factor divided by the square of the distance between the rate and the capacity, where the distance
-/// is a share of the capacity.
+/// With exponential service times, it takes about this number divided by d² operations to decide whether the backlog
+/// drifts. d is the distance between the rate and the capacity, as a share of the capacity.
 const OPS_TIMES_SQUARED_DISTANCE: f64 = 12.0;
 /// Lower bound for the maximum duration of a level with a fixed rate. Without this bound, levels with high rates would
 /// be too short, because pauses of client and host do not become shorter at higher rates.

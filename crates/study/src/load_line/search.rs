@@ -41,7 +41,7 @@ impl Bounds {
         let doublings = (self.to.get() as f64 / self.from.get() as f64).max(1.0).log2().ceil() + 1.0;
         let halvings = f64::from(self.halvings());
         let failures = f64::from(FAILURES);
-        // About half of the levels that halve the bracket pass. One more level passes when the line is run again.
+        // While the bracket is halved, about half of the levels pass. One more level passes when the line is run again.
         let few = (2.0 + halvings / 2.0, (1.0 + halvings / 2.0) * failures);
         (few, (doublings + halvings / 2.0 + 1.0, few.1))
     }

@@ -141,7 +141,7 @@ impl CarReader {
         }
     }
 
-    /// Buffers bytes until there are `wanted` of them. Returns whether there are enough.
+    /// Buffers bytes until `wanted` bytes are buffered. Returns whether this number is reached.
     fn buffer(&mut self, piece: &mut &[u8], wanted: usize) -> bool {
         let (taken, rest) = piece.split_at(piece.len().min(wanted.saturating_sub(self.buffered.len())));
         self.buffered.extend_from_slice(taken);
