@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// The zero of the clock. It lies before the start of the process, so that instants before the start can be expressed.
+/// Time from the zero of the clock to the start of the clock. The zero lies before the start of the process, so that
+/// instants before the start can be expressed.
 const HEAD_START: Duration = Duration::from_secs(1 << 32);
 
 /// A monotonic clock with a zero in the past.

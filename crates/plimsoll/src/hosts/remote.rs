@@ -100,7 +100,8 @@ impl Launcher<'_> {
         }
     }
 
-    /// Returns the commands that save standard input as the program. A damaged or incomplete copy never gets its name.
+    /// Returns the commands that save standard input as the program. A damaged or incomplete copy never gets the name
+    /// of the program.
     fn copy_script(&self) -> String {
         let hash = self.program.hash();
         let place = self.place();
@@ -209,7 +210,7 @@ impl Remote {
                 }
             }
         };
-        // A shared connection of ssh may stay open, with this pipe.
+        // If ssh shares its connection with other commands, the connection and this pipe may stay open.
         let _ = self.all_read.recv_timeout(ERRORS_WAIT);
         status
     }

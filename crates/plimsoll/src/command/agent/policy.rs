@@ -1,4 +1,5 @@
-//! The policy of an agent: the loads that its host may make. It always wins over the plan of a coordinator.
+//! The policy of an agent: the loads that its host may make. The policy takes precedence over the plan of a
+//! coordinator.
 
 use crate::command::load_command::LoadCommand;
 use crate::failure::Failure;
@@ -18,7 +19,7 @@ const BYTES_MAX: u64 = 64 << 10;
 /// The commands that agents can run.
 const VERBS: [&str; 3] = ["get", "put", "mix"];
 
-/// The loads that a host may make. What is `None` is not limited.
+/// The loads that a host may make. A field that is `None` limits nothing.
 #[derive(Debug, Default)]
 pub struct Policy {
     targets: Option<Vec<Allowed>>,
