@@ -11,7 +11,8 @@ pub struct ClientLoad {
     /// Busy time of the busiest run-loop thread, as a share of the interval. Busy time is CPU time without
     /// busy-waiting, plus the time during which the thread could not pass on its results.
     pub busy: f64,
-    /// Of the polls that the busiest thread made after a full round of work, the share that found waiting responses.
+    /// Share of polls that found waiting responses, among the polls that the busiest thread made after a full round of
+    /// work.
     pub unread: f64,
     /// Time during which a run-loop thread was ready to run but had no core, as a share of the interval.
     pub run_delay: f64,

@@ -47,7 +47,7 @@ pub(crate) fn offered_too_much(busy: f64, tally: &Tally) -> bool {
     cost * tally.scheduled as f64 > tally.started as f64 && tally.started > 0
 }
 
-/// Time of the measured window for which the client was at each of its limits, in seconds.
+/// Time in the measured window during which the client was at each of its limits, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientLimits {
     /// Number of seconds that were examined.

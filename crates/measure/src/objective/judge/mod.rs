@@ -32,7 +32,7 @@ pub struct ObjectiveResult {
 /// Maximum number of operations that the client may fail to start, as a share of the operations that may exceed the
 /// bound.
 const MISSED_SHARE_MAX: f64 = 0.1;
-/// A count and a tolerated number are treated as equal if they differ by at most this. Counts are whole numbers, but
+/// Maximum difference at which a count and a tolerated number are treated as equal. Counts are whole numbers, but
 /// tolerated numbers are computed from shares and have rounding errors.
 const ROUNDING: f64 = 1e-9;
 
