@@ -54,7 +54,7 @@ fn of(run: &SavedRun) -> Option<Pace> {
 fn of_network(pace: &NetworkPace) -> String {
     match pace {
         NetworkPace::Full { share: used } => format!("the run used {} of the rate of the path", share(*used)),
-        NetworkPace::QueueOrLoss => "data waited or was lost between client and target".to_owned(),
+        NetworkPace::QueueOrLoss => "data was queued or lost between client and target".to_owned(),
         NetworkPace::Window { window, in_flight } => format!(
             "the receive window of {} was too small: the rate of a stream keeps {} in flight",
             bytes(*window as u64),

@@ -26,8 +26,8 @@ impl Network {
         Self::open(Path::new("/proc/thread-self/ns/net"))
     }
 
-    /// Opens the namespace to which a file of `/proc` refers, such as `/proc/PID/ns/net` or [`Self::place`] of another
-    /// process.
+    /// Opens a namespace by its file in `/proc`. The file is, for example, `/proc/PID/ns/net`, or the path that
+    /// [`Self::place`] returned in another process.
     pub fn open(place: &Path) -> io::Result<Self> {
         let file = File::open(place)?;
         let id = file.metadata()?.ino();

@@ -204,10 +204,8 @@ impl Parser {
         let (fixed, per_contract) = (fee("fixed"), fee("per_contract"));
         let contracts = fields.get("contracts").and_then(|entry| self.contracts(entry));
         if !per_contract.is_zero() && fields.get("contracts").is_none() {
-            return self.error(
-                fields.at,
-                "a fee per contract needs the number of contracts for estimates, e.g. contracts: 50",
-            );
+            return self
+                .error(fields.at, "to estimate a fee per contract, add the number of contracts, e.g. contracts: 50");
         }
         Some(Fees { fixed, per_contract, contracts: contracts.unwrap_or(0) })
     }

@@ -30,7 +30,7 @@ pub fn schema() -> Value {
                 "properties": {
                     "price": {"$ref": "#/$defs/number"},
                     "per": {"$ref": "#/$defs/unit"},
-                    "bytes": {"enum": ["file", "absolute"], "description": "Kind of bytes that the price applies to [file]."},
+                    "bytes": {"enum": ["file", "absolute"], "description": "Bytes that the price is charged for [default: file]."},
                     "minimum": {"$ref": "#/$defs/time", "description": "Shortest time that is charged."},
                 },
             },
@@ -108,7 +108,7 @@ fn transfer(description: &str, bases: &[&str]) -> Value {
         "properties": {
             "price": {"$ref": "#/$defs/number"},
             "per": {"$ref": "#/$defs/unit"},
-            "bytes": {"enum": bases, "description": "Kind of bytes that the price applies to [transferred]."},
+            "bytes": {"enum": bases, "description": "Bytes that the price is charged for [default: transferred]."},
         },
     })
 }

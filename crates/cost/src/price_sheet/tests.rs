@@ -93,7 +93,7 @@ fn each_mistake_has_its_position_and_its_fix() {
             ", contracts: 50",
             "",
             "11:7",
-            "a fee per contract needs the number of contracts for estimates, e.g. contracts: 50",
+            "to estimate a fee per contract, add the number of contracts, e.g. contracts: 50",
         ),
         ("contracts: 50", "contracts: 50.5", "11:49", "`contracts` must be a number of contracts, got `50.5`"),
         ("term: 3 months", "term: 0 months", "12:7", "`term` must be above 0"),

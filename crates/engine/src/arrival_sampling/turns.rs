@@ -111,7 +111,7 @@ impl Turns {
     }
 }
 
-/// Returns whether timestamps are taken in the turn that contains an instant. All threads of a run must choose the same
+/// Returns whether timestamps are taken in the turn (time slice) that contains this instant. All threads of a run must choose the same
 /// turns, because the kernel takes timestamps either for all sockets or for no socket.
 fn is_in_turn(at: Instant) -> bool {
     let turn = at.as_nanos() / TURN.as_nanos() as u64;

@@ -31,7 +31,7 @@ pub struct Args {
     pub partial: bool,
 }
 
-const AFTER: &str = "Histograms, counts, concurrency and rates are added up. The merged run contains only the time in which all \
+const AFTER: &str = "Histograms, counts, concurrency and rates are added up. The merged run covers only the time during which all \
     runs measured. The parts that are left out are reported. The clocks of the machines must agree to well below a \
     second (NTP, chrony).\n\
     \n\

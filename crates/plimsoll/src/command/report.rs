@@ -30,7 +30,7 @@ pub struct Args {
     /// Output format: text, full, ab, or httpbench.
     #[arg(long, value_enum, default_value = "text", value_name = "FORM", hide_possible_values = true)]
     pub print: OutputFormat,
-    /// Subtract the second cell of a study from the first, pair by pair [default: the first target from each other
+    /// Subtract the second cell of a study from the first, pair by pair [default: subtract the first target from every other
     /// target]. Give a cell by its name, or by values like connection=sftp or target=mine,concurrency=8.
     #[arg(long, num_args = 2, value_names = ["CELL", "CELL"])]
     pub subtract: Vec<String>,

@@ -94,7 +94,10 @@ impl DatasetLocation {
             if let Some(found) = found
                 && credentials.get_or_insert_with(|| found.clone()) != &found
             {
-                return Err(refused(text, &"all URLs must have the same credentials, or none; use -u"));
+                return Err(refused(
+                    text,
+                    &"the URLs have different credentials; use the same in all URLs, or remove them and use -u",
+                ));
             }
             origins.push(url.origin().clone());
         }

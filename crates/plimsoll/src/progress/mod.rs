@@ -1,4 +1,4 @@
-//! The progress of work that takes long: the live view, the live line, interrupts, and requests outside of runs.
+//! Long-running work: shows its progress (live view and live line), handles interrupts, and sends requests outside of runs.
 
 mod choice;
 mod interrupts;

@@ -18,7 +18,9 @@ pub enum FillError {
     #[error("not a fill, because it contains no {}", super::IDENTITY_FILE)]
     NotAFill,
     /// The fill was started with other settings.
-    #[error("settings differ from those of this fill in {differences}; use another --out, or the same flags")]
+    #[error(
+        "the fill in this directory has other settings ({differences}); use another --out, or the same flags as before"
+    )]
     OtherSettings {
         /// The settings that differ, with both values.
         differences: String,

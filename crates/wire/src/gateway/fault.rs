@@ -81,7 +81,7 @@ pub enum Unsupported {
     #[error("paths through blocks other than dag-pb are not supported")]
     Path,
     /// A block with links is too large to be buffered.
-    #[error("blocks with links above 2 MiB are not supported")]
+    #[error("blocks that contain links must not be larger than 2 MiB")]
     NodeSize,
     /// There are too many blocks or links to keep track of.
     #[error("the DAG has more than 1,048,576 blocks, or more than 131,072 links are open at once")]

@@ -64,7 +64,7 @@ pub struct OpEntry {
     pub message: Option<Box<[u8]>>,
 }
 
-/// Attempts of operations, and the bytes of objects that they sent.
+/// Attempts of operations, and the number of object bytes that these attempts sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Number of attempts.

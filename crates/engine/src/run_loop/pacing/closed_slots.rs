@@ -34,7 +34,7 @@ pub(in crate::run_loop) struct Closed<'p> {
     /// Slots that are not used now, because the current level of the profile is too low.
     parked: BTreeSet<u32>,
     next_unpark: Instant,
-    /// Instant before which no operation starts, because the control does not allow the next operation number yet.
+    /// Instant before which no operation starts, because the next operation must not start yet ([`Control`](crate::Control)).
     pub held_until: Instant,
     /// `true` if the budget is used up, or if every slot has retired.
     pub exhausted: bool,
@@ -92,7 +92,7 @@ impl<'p> Closed<'p> {
         None
     }
 
-    /// Makes a slot wait, because the control does not allow the next operation number yet. `since` is the
+    /// Makes a slot wait, because the next operation must not start yet ([`Control`](crate::Control)). `since` is the
     /// earliest possible start of the slot.
     #[cold]
     pub fn hold(&mut self, slot: u32, since: Instant, now: Instant) {

@@ -25,7 +25,7 @@ pub struct Args {
     /// Collect the CPU time, memory and restarts of processes. NAME@HOST selects those of a remote host.
     #[arg(long, value_name = "NAME|PID")]
     pub process: Vec<String>,
-    /// Collect the CPU, memory, disks and network cards of a remote host, over ssh.
+    /// Collect the use of CPU, memory, disks and network cards of a remote host, over ssh.
     #[arg(long, value_name = "HOST")]
     pub ssh: Vec<String>,
     /// Configuration file for ssh, instead of ~/.ssh/config.

@@ -60,7 +60,9 @@ impl Urls {
         if let Some(found) = url.credentials() {
             let found = read(found)?;
             if self.credentials.get_or_insert_with(|| found.clone()) != &found {
-                return refused(&"all URLs must have the same credentials, or none; use -u");
+                return refused(
+                    &"the URLs have different credentials; use the same in all URLs, or remove them and use -u",
+                );
             }
         }
         if self.targets.items().len() >= self.most {

@@ -109,7 +109,7 @@ pub struct SearchArgs {
     /// Unit of the load line.
     #[arg(long, value_enum, default_value = "concurrency", value_name = "UNIT", help_heading = "Search")]
     pub on: On,
-    /// First level [default: 1 in flight, 100 per second]. Levels double until one fails.
+    /// First level [default: 1 for --on concurrency, 100/s for --on rate]. Levels double until one fails.
     #[arg(
         id = "first_level",
         long = "from",
