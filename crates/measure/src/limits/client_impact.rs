@@ -61,8 +61,10 @@ impl ClientImpact {
 fn stalled_share(summary: &Summary) -> f64 {
     let (all, part) = summary.all.timed(Timed::Response);
     let (sum, affected) = (all.moments().sum as f64, part.moments().sum as f64);
-    let usual = all.without(part).moments().mean().unwrap_or_default();
     let operations = part.count() as f64;
+    // The live view computes this several times per second, so no distribution is subtracted.
+    let unaffected = all.count().saturating_sub(part.count()).max(1) as f64;
+    let usual = (sum - affected).max(0.0) / unaffected;
     let added = (affected - operations * usual).clamp(0.0, operations * summary.all.affected.added_max as f64);
     if sum > 0.0 { added / sum } else { 0.0 }
 }
