@@ -22,6 +22,8 @@ pub const SHORT_LINES_MAX: usize = 22;
 const WIDTH_MAX: usize = 80;
 /// Quantiles in the table, in ascending order.
 const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
+/// Explanation of ranges, which fits on one line.
+const ABOUT_RANGES: &str = "a … b is the range of the target's percentile; b includes client delays";
 /// Indexes of quantiles to leave out if the table is too wide, the first one first.
 const OPTIONAL_QUANTILES: [usize; 3] = [1, 3, 4];
 
@@ -119,7 +121,7 @@ fn times(lines: &mut Lines, run: &SavedRun) -> Vec<String> {
         remarks.push("n/a: too few operations for this percentile".to_owned());
     }
     if any(|shown| matches!(shown, Percentile::Between(..))) {
-        remarks.push(percentile::ABOUT_RANGES.to_owned());
+        remarks.push(ABOUT_RANGES.to_owned());
     }
     let (table, left_out) = fitting_table(&rows, lines.style.width);
     remarks.extend(about_left_out(&left_out));
