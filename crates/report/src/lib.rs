@@ -35,8 +35,11 @@ mod text;
 
 pub use html::{html, html_fill, html_line, html_study};
 pub use json::{
-    JsonAborted, JsonCleaned, JsonComparison, JsonPrepared, JsonRepeats, JsonReport, cleaned_schema, comparison_schema,
-    json, json_comparison, json_repeats, prepared_schema, repeats_schema, schema,
+    JsonAborted, JsonCleaned, JsonComparison, JsonFill, JsonPrepared, JsonRepeats, JsonReport, cleaned_schema,
+    comparison_schema, fill_schema, json, json_comparison, json_fill, json_repeats, prepared_schema, repeats_schema,
+    schema,
 };
 pub use study::{SavedStudy, StudyCell};
-pub use text::{SHORT_LINES_MAX, Style, comparison, failed_attempts, repeats, short_text, text, uploads};
+pub use text::{
+    SHORT_LINES_MAX, Style, comparison, failed_attempts, fill_estimate, fill_text, repeats, short_text, text, uploads,
+};

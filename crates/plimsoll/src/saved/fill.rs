@@ -17,9 +17,9 @@ pub fn read(directory: &Path) -> Result<SavedFill, Failure> {
 /// Prints the report of a fill.
 pub fn print(fill: &SavedFill, costs: &Costs, format: OutputFormat) -> Result<(), Failure> {
     match format {
-        OutputFormat::Json => print_json(serde_json::to_string_pretty(&report::fill::json(fill, costs))),
+        OutputFormat::Json => print_json(serde_json::to_string_pretty(&report::json_fill(fill, costs))),
         OutputFormat::None => Ok(()),
-        OutputFormat::Text | OutputFormat::Full => print_text(&report::fill::text(fill, costs, &text_style())),
+        OutputFormat::Text | OutputFormat::Full => print_text(&report::fill_text(fill, costs, &text_style())),
         OutputFormat::Ab | OutputFormat::Httpbench => Err(Failure::usage(
             "--print ab and --print httpbench cannot show a fill; name one of its runs, for example DIR/sessions/0001/upload",
         )),

@@ -10,8 +10,6 @@ use std::time::Duration;
 use store::SavedFill;
 use store::journal::SessionEnd;
 
-pub use crate::json::{JsonFill, fill_schema, json_fill as json};
-pub use crate::text::{fill_estimate as estimate, fill_text as text};
 pub(crate) use costs::sum_text;
 pub use costs::{Costs, offer_text, usage};
 pub(crate) use ledger::hastings;
@@ -339,7 +337,7 @@ pub(crate) mod tests {
             "name: mine\ncurrency: USD\ndate: 2026-01-31\nstorage: {price: 100, per: GB}\nrequests: {put: 50}\n";
         let prices =
             Costs { sheets: vec![PriceSheet::parse(sheet).unwrap()], keep: "2 months".parse::<Months>().unwrap() };
-        let shown = text(&fill, &prices, &Style::default());
+        let shown = crate::fill_text(&fill, &prices, &Style::default());
         assert!(shown.starts_with("PASS · 10 objects stored · "), "{shown}");
         for part in
             ["10.00 MB (50.00 %) were sent again", "3.00 USD", "finished", "for keeping what is stored for 2.00 months"]

@@ -4,9 +4,10 @@ use super::narrow::fitting;
 use super::place::{Placed, name_in_cell, sorted};
 use super::rows::Order;
 use crate::escape::escape;
-use crate::fill::{Costs, JsonFill, json, offer_text, result};
+use crate::fill::{Costs, offer_text, result};
 use crate::number::{bit_rate, bytes, count};
 use crate::text::{Style, narrowed, table};
+use crate::{JsonFill, json_fill};
 use measure::ExitStatus;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -45,7 +46,7 @@ impl FillTrial {
             target: target.to_owned(),
             repeat,
             directory: directory.to_owned(),
-            fill: json(fill, prices),
+            fill: json_fill(fill, prices),
             exit: result(fill).exit,
             costs: offers.iter().map(offer_text).collect(),
         }

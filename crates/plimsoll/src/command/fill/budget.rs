@@ -92,7 +92,7 @@ impl Budget {
     /// Returns the estimate for the whole fill as text: the plan, and a table of costs.
     pub fn estimate(&self, objects: &Objects, style: &report::Style) -> String {
         let planned = planned(objects);
-        report::fill::estimate(&objects.description(), &planned, &self.costs, style)
+        report::fill_estimate(&objects.description(), &planned, &self.costs, style)
     }
 }
 

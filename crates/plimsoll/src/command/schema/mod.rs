@@ -47,7 +47,7 @@ pub fn run(args: &Args, command: &clap::Command) -> Result<ExitCode, Failure> {
         What::Comparison => report::comparison_schema(),
         What::Line => report::load_line::schema(),
         What::Study => report::study::schema(),
-        What::Fill => report::fill::fill_schema(),
+        What::Fill => report::fill_schema(),
         What::Prepare => report::prepared_schema(),
         What::Cleanup => report::cleaned_schema(),
         What::Scenario => scenario::schema(command),
