@@ -11,7 +11,7 @@ use measure::statistics::steadiness::{self, Steadiness};
 use measure::stats::Dimension;
 use measure::stats::label::VALUES_OF_A_THREAD;
 use measure::units::DataRate;
-use measure::{Label, LimitedBy};
+use measure::{Label, LimitedBy, Model};
 use store::{Begin, Point, SavedRun};
 
 /// Maximum median response time, in nanoseconds, of a run that should have responses in every second.
@@ -33,6 +33,8 @@ const SLOWEST: f64 = 0.99;
 const SLOWEST_SHARE_MIN: f64 = 0.15;
 /// Minimum number of operations at which the slowest ones are looked at.
 const SLOWEST_OPERATIONS_MIN: u64 = 500;
+/// Minimum number of requests at which the connections are compared with them.
+const ATTEMPTS_MIN: u64 = 50;
 
 /// A series with one value per second. A note is shown if the series was not steady.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +120,15 @@ pub enum Note {
         above: u64,
         /// Share of the time of all operations, from 0 to 1.
         share: f64,
+        /// `true` if the slowest operations spent most of their time on opening connections.
+        connecting: bool,
+    },
+    /// The target did not keep connections open, although the client asked for this.
+    NotKeptAlive {
+        /// Number of connections that the client opened.
+        connections: u64,
+        /// Number of attempts.
+        attempts: u64,
     },
     /// The window of a closed run is short compared with its operations, so its rate comes in large steps.
     CoarseRate {
@@ -159,6 +170,7 @@ impl Note {
             Self::Failing { .. } => "failing",
             Self::Resent { .. } => "resent",
             Self::FewSlow { .. } => "few_slow",
+            Self::NotKeptAlive { .. } => "not_kept_alive",
             Self::CoarseRate { .. } => "coarse_rate",
             Self::ClientStopped { .. } => "client_stopped",
             Self::NoWindow => "no_window",
@@ -229,12 +241,22 @@ impl std::fmt::Display for Note {
                 plural(*operations, "operation"),
                 share(*part)
             ),
-            Self::FewSlow { above, share: part } => write!(
+            Self::FewSlow { above, share: part, connecting } => {
+                let (above, part) = (time(*above as f64), share(*part));
+                write!(f, "the slowest 1 % of the operations (above {above}) took {part} of the time")?;
+                f.write_str(if *connecting {
+                    ", most of it to open connections; if this takes 1 s or more, the target's queue of new connections \
+                     is full"
+                } else {
+                    "; in a closed run, percentiles up to p99 do not show pauses of the target, so measure these with a \
+                     fixed rate (-R)"
+                })
+            }
+            Self::NotKeptAlive { connections, attempts } => write!(
                 f,
-                "the slowest 1 % of the operations (above {}) took {} of the time; in a closed run, percentiles up to \
-                 p99 do not show pauses of the target, so measure these with a fixed rate (-R)",
-                time(*above as f64),
-                share(*part)
+                "the target does not keep connections open: the client opened {} for {}",
+                plural(*connections, "connection"),
+                plural(*attempts, "request")
             ),
             Self::CoarseRate { step } => write!(
                 f,
@@ -276,6 +298,7 @@ pub fn of(run: &SavedRun) -> Vec<Note> {
     notes.extend(failing(run));
     notes.extend(resent(run));
     notes.extend(few_slow(run));
+    notes.extend(not_kept_alive(run));
     let step = run.summary().rate_step().filter(|step| *step >= RATE_STEP_MIN && !run.begin.model.is_open());
     notes.extend(step.map(|step| Note::CoarseRate { step }));
     let stopped = run.summary().limits.stopped();
@@ -346,7 +369,21 @@ fn few_slow(run: &SavedRun) -> Option<Note> {
     let above = times.quantile(SLOWEST)?;
     let slow = times.sum_beyond(above as f64).saturating_sub(affected.sum_beyond(above as f64));
     let share = slow as f64 / times.moments().sum.max(1) as f64;
-    (share >= SLOWEST_SHARE_MIN).then_some(Note::FewSlow { above, share })
+    let connecting = all.connect.sum_beyond(above as f64) > slow / 2;
+    (share >= SLOWEST_SHARE_MIN).then_some(Note::FewSlow { above, share, connecting })
+}
+
+/// Returns a note if most requests needed a connection of their own, although the client kept its connections open.
+fn not_kept_alive(run: &SavedRun) -> Option<Note> {
+    let stats = &run.summary().stats;
+    let connections = stats.connections.opened;
+    let attempts = stats.measured.attempts.saturating_add(stats.outside.attempts);
+    let keeps = run.begin.settings.iter().any(|(name, value)| name == "keep_alive" && value == "true");
+    // Each slot needs a first connection.
+    let (Model::Closed { concurrency: slots } | Model::Open { in_flight_max: slots }) = run.begin.model;
+    let first = slots.min(run.summary().in_flight_peak).saturating_mul(2);
+    let closes = attempts >= ATTEMPTS_MIN && connections > first.max(attempts / 2);
+    (keeps && closes).then_some(Note::NotKeptAlive { connections, attempts })
 }
 
 /// Returns notes about the rate and the median response time if these were not steady.

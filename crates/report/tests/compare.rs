@@ -13,7 +13,8 @@ use measure::summary::Windows;
 use measure::values::random::Random;
 use measure::{AttemptClass, Cause, Instant, Interval, Model, OpKind, Phase, Timeline};
 use report::compare::{
-    ComparedRun, Comparison, ComparisonMetric, Scope, Sides, all_differences, is_usable, run_differences,
+    ComparedRun, Comparison, ComparisonMetric, Scope, Sides, all_differences, client_limited_side, is_usable,
+    run_differences,
 };
 use report::{JsonComparison, Style, comparison, comparison_schema, json_comparison};
 use std::fs;
@@ -24,6 +25,11 @@ use store::{EndReason, SavedRun};
 /// Returns a closed run with 4 slots. Responses take about 20 ms times `slower`, with noise in each response and in
 /// each second.
 fn run(name: &str, seed: u64, seconds: u64, slower: f64) -> ComparedRun {
+    run_with(name, seed, seconds, slower, |_| {})
+}
+
+/// As [`run`], but `edit` changes each interval.
+fn run_with(name: &str, seed: u64, seconds: u64, slower: f64, edit: impl Fn(&mut Interval)) -> ComparedRun {
     let mut random = Random::new(seed);
     let levels: Vec<f64> = (0..=seconds).map(|_| 0.01 * normal::quantile(random.unit())).collect();
     let mut ops = Vec::new();
@@ -36,7 +42,7 @@ fn run(name: &str, seed: u64, seconds: u64, slower: f64) -> ComparedRun {
             now += length + 1000;
         }
     }
-    made(name, seconds, &ops)
+    made_with(name, seconds, &ops, edit)
 }
 
 /// Returns a closed run with these operations.
@@ -303,8 +309,8 @@ fn runs_that_were_cut_off_and_caveats_are_named() {
     assert!(text.contains("new/2: it was interrupted after 2 s of 10 s") && !text.contains("base/1:"), "{text}");
     let caveats = text.contains("on both sides, client and target share one host");
     assert!(caveats, "{text}");
-    // If the client limited most runs of both sides, this is a shared caveat. If the client limited only one side, this
-    // is a difference.
+    // If the client limited most runs of both sides, this is a shared caveat. If the client limited only one side, a
+    // note of its own reports this.
     let limited =
         |name: &str| ComparedRun { name: name.into(), run: common::client_limited(), windows: Windows::default() };
     let (one, other) = (vec![limited("a")], vec![limited("b")]);
@@ -312,11 +318,38 @@ fn runs_that_were_cut_off_and_caveats_are_named() {
     let text = shown(&Comparison::of(&one, &other, Sides::BaseAndNew, 0.02)).replace("\n    ", " ");
     assert!(text.contains("the client limited 1 of 1 and 1 of 1 runs, whose rates are lower bounds"), "{text}");
     let unlimited = vec![run("c", 34, 3, 1.0)];
-    assert!(
-        all_differences(&one, &unlimited)
-            .iter()
-            .any(|difference| difference.starts_with("the number of runs limited by the client"))
-    );
+    let text = shown(&Comparison::of(&one, &unlimited, Sides::BaseAndNew, 0.02)).replace("\n    ", " ");
+    let note = "this client limited 1 of 1 base and 0 of 1 new runs, so the base target may be faster";
+    assert!(text.contains(note) && !text.contains("on both sides, the client limited"), "{text}");
+}
+
+/// Returns six runs. If `is_limited` is set, the client's network card limits them.
+fn six_runs(seed: u64, slower: f64, is_limited: bool) -> Vec<ComparedRun> {
+    let nic = if is_limited { 0.97 } else { 0.0 };
+    let one = |number: u64| {
+        run_with(&format!("run/{number}"), seed + number, 3, slower, |interval| interval.client.nic = nic)
+    };
+    (1..=6).map(one).collect()
+}
+
+/// If the client limits a run, its target may be faster than the run shows. If the client limits only the faster side,
+/// the other side is still slower.
+#[test]
+fn a_client_that_limits_only_one_side_hides_no_slower_target() {
+    let rate = |base: &[ComparedRun], new: &[ComparedRun]| {
+        let compared = Comparison::of(base, new, Sides::BaseAndNew, 0.02);
+        assert!(compared.differences.is_empty(), "{:?}", compared.differences);
+        let row = compared.rows.iter().find(|row| row.metric == ComparisonMetric::Rate).unwrap();
+        (row.conclusion, row.client_decides)
+    };
+    let [fast, slow] = [1.0, 1.5].map(|slower| [false, true].map(|is_limited| six_runs(500, slower, is_limited)));
+    assert_eq!(rate(&fast[1], &slow[0]), (Conclusion::Worse, false));
+    assert_eq!(rate(&slow[0], &fast[1]), (Conclusion::Better, false));
+    assert_eq!(rate(&fast[0], &slow[1]), (Conclusion::Inconclusive, true));
+    assert_eq!(rate(&slow[1], &fast[0]), (Conclusion::Inconclusive, true));
+    assert_eq!(rate(&fast[1], &slow[1]), (Conclusion::Worse, false), "the client limits both sides");
+    let other = six_runs(600, 1.0, true);
+    assert_eq!(rate(&fast[0], &other), (Conclusion::Inconclusive, true), "the new target may be faster");
 }
 
 #[test]
@@ -331,10 +364,7 @@ fn sides_whose_client_limits_runs_by_chance_are_alike() {
         one
     };
     let side = |limited: u64| -> Vec<ComparedRun> { (0..6).map(|number| run_of(number, number < limited)).collect() };
-    let are_unlike = |base, new| {
-        let differences = all_differences(&side(base), &side(new));
-        differences.iter().any(|difference| difference.starts_with("the number of runs limited by the client"))
-    };
+    let are_unlike = |base, new| client_limited_side(&side(base), &side(new)).is_some();
     let alike = [(0, 0), (3, 4), (4, 3), (2, 5), (6, 6)];
     let unlike = [(6, 0), (0, 6), (6, 1), (0, 5)];
     for (base, new) in alike {

@@ -1,6 +1,7 @@
 //! `plimsoll report`: the report of a saved run, a study or a search.
 
 use crate::failure::Failure;
+use crate::load;
 use crate::prices;
 use crate::saved::ci_output::CiOutput;
 use crate::saved::run_sets::{RunSet, SetKind};
@@ -22,7 +23,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "print")]
     pub json: bool,
     /// Write an HTML file with charts, which opens offline [default: DIR/report.html].
-    #[arg(long, value_name = "FILE", num_args = 0..=1, conflicts_with_all = ["json", "print"])]
+    #[arg(long, value_name = "FILE", value_parser = load::output_file, num_args = 0..=1, conflicts_with_all = ["json", "print"])]
     pub html: Option<Option<PathBuf>>,
     /// Print everything about a run, not only the most important numbers.
     #[arg(long, conflicts_with_all = ["json", "print", "html"])]

@@ -1,8 +1,9 @@
 //! The flags of all commands that make load, grouped by topic.
 
-use super::values::{address, count, measured_time, seed, span, stage, status, success, timeout};
+use super::values::{address, count, measured_time, output_file, seed, span, stage, status, success, timeout};
 use crate::collectors::Collect;
 use crate::emulated_link::LinkName;
+use crate::failure::Failure;
 use crate::hosts;
 use crate::live_metrics;
 use crate::progress::View;
@@ -13,7 +14,7 @@ use measure::Objective;
 use measure::units::{ByteSize, DataRate, Rate};
 use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroU64};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The flags that are common to all commands that generate load.
@@ -62,17 +63,17 @@ pub struct Load {
     #[arg(short = 'd', long, value_name = "TIME", value_parser = measured_time)]
     pub duration: Option<Duration>,
     /// Operations to start per second (open model), e.g. 1000 or 2.5k.
-    #[arg(short = 'R', long, value_name = "RATE", allow_negative_numbers = true)]
+    #[arg(short = 'R', long, value_name = "RATE", allow_negative_numbers = true, group = "open_model")]
     pub rate: Option<Rate>,
     /// Make load for this long before measuring.
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "0s", hide_default_value = true)]
     pub warmup: Duration,
     /// With -R: start operations at random times (Poisson process) instead of evenly.
-    #[arg(long, requires = "rate", hide_short_help = true)]
+    #[arg(long, requires = "open_model", hide_short_help = true)]
     pub poisson: bool,
     /// Maximum number of operations in flight in the open model [default: 10000, or fewer if the limit of file
     /// descriptors is lower].
-    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, requires = "rate", conflicts_with = "concurrency", hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, requires = "open_model", conflicts_with = "concurrency", hide_short_help = true)]
     pub in_flight_max: Option<NonZeroU64>,
     /// Increase the load from 0 to its full level over this time.
     #[arg(long, value_name = "TIME", value_parser = span, conflicts_with = "stages", hide_short_help = true)]
@@ -283,6 +284,30 @@ pub struct Checks {
     pub abort_when: Vec<Objective>,
 }
 
+impl Output {
+    /// Refuses files that cannot be written because their directory does not exist, before any load is made. The
+    /// directory of the run does not exist yet.
+    ///
+    /// # Errors
+    /// Fails with the first such file.
+    pub fn check_files(&self) -> Result<(), Failure> {
+        let html = self.html.as_ref().and_then(Option::as_ref);
+        let files = [("--html", html), ("--junit", self.ci.junit.as_ref()), ("--summary", self.ci.summary.as_ref())];
+        for (flag, file) in files.iter().filter_map(|(flag, file)| Some((flag, file.as_ref()?))) {
+            let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+            let is_of_run = |parent: &Path| self.out.as_ref().is_some_and(|out| parent.starts_with(out));
+            if let Some(parent) = directory.filter(|parent| !parent.is_dir() && !is_of_run(parent)) {
+                let parent = parent.display();
+                return Err(Failure::usage(format!(
+                    "{flag} {}: the directory {parent} does not exist",
+                    file.display()
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Output and its format.
 #[derive(clap::Args, Debug)]
 #[group(skip)]
@@ -306,6 +331,7 @@ pub struct Output {
     #[arg(
         long,
         value_name = "FILE",
+        value_parser = output_file,
         num_args = 0..=1,
         conflicts_with = "repeat",
         help_heading = "Checks and results",

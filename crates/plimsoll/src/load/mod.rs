@@ -16,7 +16,7 @@ mod values;
 pub use args::{Args, Help};
 pub use headers::{checks, headers};
 pub use plan::{Workload, dialect_settings, plan, plan_outside_run, run_options};
-pub use values::{count, percent, seed, span, timeout as positive_span};
+pub use values::{count, output_file, percent, seed, span, timeout as positive_span};
 
 use crate::execute;
 use crate::failure::Failure;
@@ -29,10 +29,17 @@ pub const URLS_MAX: usize = 10_000_000;
 
 /// Runs the plan as the flags specify, and shows the results.
 pub fn run_and_show(plan: Plan, args: &Args) -> Result<ExitCode, Failure> {
+    args.output.check_files()?;
     let mut options = run_options(args);
     let directory = execute::run_directory(&plan, &options);
     options.directory = Some(directory.clone());
-    let (runs, exit) = execute::run_and_show(plan, &options)?;
+    let ended = execute::run_and_show(plan, &options);
+    // CI systems need a report of an unreachable target too. If the report cannot be written, this must not hide the
+    // cause.
+    if ended.is_err() && directory.exists() {
+        let _ = args.output.ci.write(&directory);
+    }
+    let (runs, exit) = ended?;
     args.output.ci.write(&directory)?;
     // There is only one run, because --html cannot be combined with --repeat.
     if let (Some(file), Some(run)) = (&args.output.html, runs.first()) {

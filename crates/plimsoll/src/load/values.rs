@@ -2,6 +2,7 @@
 
 use measure::units::parse_span;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -16,6 +17,18 @@ pub fn measured_time(text: &str) -> Result<Duration, String> {
     let is_like_body = text.contains(['=', '{', '@', '"']);
     let hint = if is_like_body { "; for a request body, use --body-file FILE" } else { "" };
     span(text).map_err(|error| format!("{error}{hint}"))
+}
+
+/// Parses the name of an output file. Refuses a URL and a directory, because these are the next argument if the user
+/// gave no name.
+pub fn output_file(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    let what = match text.contains("://") {
+        true => "a URL",
+        false if path.is_dir() => "a directory",
+        false => return Ok(path),
+    };
+    Err(format!("`{text}` is {what}, not a file name; name a file, or put the flag at the end"))
 }
 
 /// Parses a time above 0.

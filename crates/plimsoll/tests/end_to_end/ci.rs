@@ -3,6 +3,7 @@
 use crate::support::{TestDir, shared_cores};
 use server::{Config, Faults, Server};
 use std::fs;
+use std::net::TcpListener;
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::process::Command;
@@ -85,6 +86,37 @@ fn a_measuring_command_writes_all_files_for_ci() {
     let refused = place.run(["get", &url, "-n", "1", "--out", "full", "--summary", "/dev/full", "--print", "none"]);
     refused.expect(4);
     assert!(refused.stderr.contains("/dev/full") && refused.stderr.contains("--summary"), "{}", refused.stderr);
+}
+
+#[test]
+fn an_unreachable_target_is_an_error_in_junit() {
+    let place = TestDir::new();
+    let closed = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap();
+    let ended = place.run(["get", &format!("http://{closed}/"), "--junit", "junit.xml", "--out", "out"]);
+    ended.expect(4);
+    let xml = fs::read_to_string(place.path("junit.xml")).unwrap();
+    assert!(xml.contains("errors=\"1\"") && xml.contains("connection refused"), "{xml}");
+}
+
+#[test]
+fn files_that_cannot_be_written_are_refused_before_the_load() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let (server, url) = place.serve(&[]);
+    for (flag, file, why) in [
+        ("--junit", "nodir/junit.xml", "the directory nodir does not exist"),
+        ("--html", "nodir/page.html", "the directory nodir does not exist"),
+        ("--html", url.as_str(), "is a URL, not a file name"),
+        ("--html", ".", "is a directory, not a file name"),
+    ] {
+        let refused = place.run(["get", flag, file, "-n", "1", &url]);
+        refused.expect(2);
+        assert!(refused.stderr.contains(why) && refused.stderr.lines().count() == 1, "{}", refused.stderr);
+    }
+    place.run(["get", &url, "-n", "1", "--out", "out", "--junit", "out/junit.xml"]).expect_no_panic();
+    assert!(place.path("out/junit.xml").exists());
+    let ledger = server.stop();
+    assert!(ledger.contains("\nrequests     1 "), "{ledger}");
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn each_block_of_the_readme_is_run_or_gives_a_reason() {
 
 #[test]
 fn the_commands_of_the_readme_work_in_order() {
-    // `compare` refuses sets if the client limited many more runs of one set, because other tests kept the cores busy.
+    // The result of `compare` would vary if other tests kept the cores busy.
     let _cores = all_cores();
     if peer("bash", Command::new("bash").arg("--version").output().ok()).is_none() {
         return;

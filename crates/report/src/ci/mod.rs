@@ -150,8 +150,9 @@ fn of_word(word: ResultWord, exit_code: u8, why: &str) -> Outcome {
 }
 
 impl Suite {
-    /// Returns the test cases of a comparison, one for each metric. A metric that got worse is a failure, unless the
-    /// two sides are halves of the same runs. Differences between halves are noise.
+    /// Returns the test cases of a comparison, one for each metric. A metric that got worse is a failure, and an
+    /// inconclusive one is skipped, unless the two sides are halves of the same runs. Differences between halves are
+    /// noise.
     #[must_use]
     pub fn of_comparison(comparison: &Comparison<'_>) -> Self {
         let mut suite = Self { name: "comparison".to_owned(), ..Self::default() };
@@ -160,8 +161,12 @@ impl Suite {
         for (row, shown) in comparison.rows.iter().zip(rows.iter().skip(1)) {
             let [title, base, new, change, interval, ..] = shown;
             let metrics = format!("{title}: {base}, then {new}, change {change} ({interval})");
-            let worse = comparison.sides != Sides::Halves && row.conclusion == Conclusion::Worse;
-            let outcome = if worse { Outcome::Failed(format!("worse: {metrics}")) } else { Outcome::Passed };
+            let outcome = match row.conclusion {
+                _ if comparison.sides == Sides::Halves => Outcome::Passed,
+                Conclusion::Worse => Outcome::Failed(format!("worse: {metrics}")),
+                Conclusion::Inconclusive => Outcome::Skipped(format!("inconclusive: {metrics}")),
+                Conclusion::Better | Conclusion::Equivalent => Outcome::Passed,
+            };
             suite.cases.push(Case { class: class.clone(), name: title.clone(), seconds: 0.0, outcome, metrics });
         }
         suite

@@ -1,8 +1,51 @@
-//! Differences that stalls of the client may have caused. Such stalls prolong operations, so a percentile of a run is known
-//! only as a range. A run may therefore seem slower than another one although their targets are equally fast.
+//! Differences that the client may have caused.
+//!
+//! Stalls of the client prolong operations, so a percentile of a run is known only as a range. A run may therefore seem
+//! slower than another one although their targets are equally fast.
+//!
+//! If the client limited a run, its target may be faster than the run shows. If the client limited more runs of one
+//! side, this side may therefore only seem worse than the other one, but cannot only seem better.
 
 use super::{ComparedRun, ComparisonMetric, Row, Scope, across};
+use crate::limit::rates_are_lower_bounds;
+use measure::statistics::ALPHA;
 use measure::statistics::difference::{Compared, Conclusion, Difference, Improves, conclude_all};
+use measure::statistics::shares::{self, Share, Units};
+
+/// A side of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The base runs.
+    Base,
+    /// The new runs.
+    New,
+}
+
+/// Returns the side of which the client limited all runs, if it limited none of the other side, or the side of which it
+/// limited significantly more runs. On a host where the client and the target share the cores, either of them may
+/// limit a run by chance. The numbers of limited runs may then differ a little, although the sides do not differ.
+#[must_use]
+pub fn client_limited_side(base: &[ComparedRun], new: &[ComparedRun]) -> Option<Side> {
+    let unit = |run: &ComparedRun| Share { ok: f64::from(u8::from(rates_are_lower_bounds(&run.run))), of: 1.0 };
+    let side = |runs: &[ComparedRun]| runs.iter().map(unit).collect::<Vec<Share>>();
+    let difference = shares::difference(&side(base), &side(new), Units::Independent)?;
+    let is_certain = difference.change.abs() == 1.0 || difference.p.is_some_and(|p| p < ALPHA);
+    is_certain.then_some(if difference.change > 0.0 { Side::New } else { Side::Base })
+}
+
+/// Returns whether the client may have caused a conclusion about a metric, because it limited more runs of `limited`.
+pub(super) fn may_cause(limited: Side, metric: ComparisonMetric, conclusion: Conclusion) -> bool {
+    // The shares of success and the client's own CPU time are no times or rates of the target.
+    if matches!(metric, ComparisonMetric::Success | ComparisonMetric::CpuPerOp) {
+        return false;
+    }
+    match conclusion {
+        Conclusion::Worse => limited == Side::New,
+        Conclusion::Better => limited == Side::Base,
+        Conclusion::Equivalent => true,
+        Conclusion::Inconclusive => false,
+    }
+}
 
 /// One end of the range of a percentile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

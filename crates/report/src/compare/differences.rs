@@ -1,12 +1,11 @@
 //! Differences between runs in the load and in the conditions, but not in the targets.
 
 use super::ComparedRun;
+use super::by_client::client_limited_side;
 use super::usable::is_usable;
 use crate::escape::escape;
 use crate::limit::rates_are_lower_bounds;
 use crate::number::count;
-use measure::statistics::ALPHA;
-use measure::statistics::shares::{self, Share, Units};
 use store::{Begin, SavedRun, Server};
 
 /// Settings of the network path to a target, which do not change the load on the target.
@@ -144,8 +143,7 @@ fn setting(begin: &Begin, name: &str) -> String {
     values.collect::<Vec<_>>().join(" · ")
 }
 
-/// Returns the differences between the first run and every other run (see [`run_differences`]). Another difference is
-/// that the client limited significantly more runs of one side than of the other side.
+/// Returns the differences between the first run and every other run (see [`run_differences`]).
 #[must_use]
 pub fn all_differences(base: &[ComparedRun], new: &[ComparedRun]) -> Vec<String> {
     let mut runs = base.iter().chain(new);
@@ -158,27 +156,16 @@ pub fn all_differences(base: &[ComparedRun], new: &[ComparedRun]) -> Vec<String>
             }
         }
     }
-    if are_limited_unequally(base, new) {
-        all.push(format!("the number of runs limited by the client ({} and {})", limited_of(base), limited_of(new)));
-    }
     all
-}
-
-/// Returns whether the client limited all runs of one side and none of the other side, or significantly more runs of
-/// one side. On a host where the client and the target share the cores, either of them may limit a run by chance. In
-/// this case, the numbers of limited runs may differ a little, even if there is no difference between the sides.
-fn are_limited_unequally(base: &[ComparedRun], new: &[ComparedRun]) -> bool {
-    let unit = |run: &ComparedRun| Share { ok: f64::from(u8::from(rates_are_lower_bounds(&run.run))), of: 1.0 };
-    let side = |runs: &[ComparedRun]| runs.iter().map(unit).collect::<Vec<Share>>();
-    let Some(difference) = shares::difference(&side(base), &side(new), Units::Independent) else { return false };
-    difference.change.abs() == 1.0 || difference.p.is_some_and(|p| p < ALPHA)
 }
 
 fn limited(runs: &[ComparedRun]) -> usize {
     runs.iter().filter(|run| rates_are_lower_bounds(&run.run)).count()
 }
 
-fn limited_of(runs: &[ComparedRun]) -> String {
+/// Returns how many runs the client limited, such as `3 of 6`.
+#[must_use]
+pub fn limited_of(runs: &[ComparedRun]) -> String {
     format!("{} of {}", count(limited(runs) as u64), count(runs.len() as u64))
 }
 
@@ -196,7 +183,8 @@ pub fn shared_caveats(base: &[ComparedRun], new: &[ComparedRun]) -> Vec<String> 
     if all(|begin| begin.insecure) {
         caveats.push("certificates not checked".to_owned());
     }
-    if limited(base) + limited(new) > 0 {
+    // If the client limited more runs of one side, a note of its own reports this.
+    if limited(base) + limited(new) > 0 && client_limited_side(base, new).is_none() {
         let (base, new) = (limited_of(base), limited_of(new));
         caveats.push(format!("the client limited {base} and {new} runs, whose rates are lower bounds"));
     }

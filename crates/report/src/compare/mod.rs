@@ -12,9 +12,10 @@ mod differences;
 mod metric;
 mod usable;
 
+pub use by_client::{Side, client_limited_side};
 pub use conclusion::ConclusionName;
 pub(crate) use conclusion::finite;
-pub use differences::{all_differences, load_differences, run_differences, shared_caveats, unusable_each};
+pub use differences::{all_differences, limited_of, load_differences, run_differences, shared_caveats, unusable_each};
 pub use metric::ComparisonMetric;
 pub(crate) use usable::no_success;
 pub use usable::{counts, cut_off, is_usable, nothing_succeeded};
@@ -82,8 +83,8 @@ pub struct Row {
     pub failed: [u64; 2],
     /// Conclusion.
     pub conclusion: Conclusion,
-    /// `true` if the conclusion depends on stalls of the client, which may have prolonged operations. It is then
-    /// inconclusive.
+    /// `true` if the conclusion depends on the client, because its stalls may have prolonged operations, or because it
+    /// limited more runs of one side. It is then inconclusive.
     pub client_decides: bool,
 }
 
@@ -130,9 +131,11 @@ impl<'a> Comparison<'a> {
             ComparisonMetric::COMPARED.into_iter().filter_map(|metric| row(metric, base, new, scope, margin)).collect();
         let compared: Vec<Compared> = rows.iter().map(Row::compared).collect();
         let least = by_client::conclusions(&rows, &compared, base, new, scope);
+        let limited = client_limited_side(base, new);
         for ((row, (p, conclusion)), least) in rows.iter_mut().zip(conclude_all(&compared)).zip(least) {
             let is_known = conclusion != Conclusion::Inconclusive;
-            row.client_decides = is_known && least.is_some_and(|least| least != conclusion);
+            let by_limit = limited.is_some_and(|side| by_client::may_cause(side, row.metric, conclusion));
+            row.client_decides = is_known && (by_limit || least.is_some_and(|least| least != conclusion));
             row.p = p;
             row.conclusion = if row.client_decides { Conclusion::Inconclusive } else { conclusion };
         }

@@ -41,10 +41,10 @@ impl LoadLine {
         let end = self.failed.map(|level| self.upper_end(&self.shown(level)));
         match (self.outcome, passed, end) {
             (SearchOutcome::Found, Some(passed), Some(end)) if self.limited_by_client => {
-                format!("LOAD LINE at least {passed}; {end}")
+                format!("LOAD LINE at least {passed}; {end}{}", self.passed_above())
             }
             (SearchOutcome::Found, Some(passed), Some(end)) => {
-                format!("LOAD LINE {passed} passed; {end}; {}", self.repeats(&passed))
+                format!("LOAD LINE {passed} passed; {end}; {}{}", self.repeats(&passed), self.passed_above())
             }
             (SearchOutcome::AtLeast, Some(passed), _) if self.limited_by_client => {
                 let client = self.levels.last().map(|level| level.metrics.limited_by.clone()).unwrap_or_default();
@@ -107,6 +107,14 @@ impl LoadLine {
             return format!("when repeated, {passed} passed again");
         }
         format!("{passed} passed in {} of {all} tries ({})", with(LevelOutcome::Passed), others.join(", "))
+    }
+
+    /// Returns a phrase with the highest level above the load line that passed, if there is one. The search lowered the
+    /// load line later, because a lower level failed when it was repeated.
+    fn passed_above(&self) -> String {
+        let line = self.passed.unwrap_or(f64::INFINITY);
+        let above = self.levels.iter().filter(|level| level.passed && level.level > line).map(|level| level.level);
+        above.reduce(f64::max).map(|most| format!("; {} had passed earlier", self.shown(most))).unwrap_or_default()
     }
 
     /// Returns a phrase with the highest level that passed, if the search found no load line.

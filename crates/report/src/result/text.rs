@@ -2,6 +2,7 @@
 
 use crate::escape::escape;
 use crate::number::{byte_rate, count, plural, rate, seconds, share, time};
+use crate::percentile;
 use measure::objective::{Metric, ObjectiveOutcome, ObjectiveResult};
 use measure::path::EmulatorHealth;
 use measure::result::{CutOff, MostFailures, Reason};
@@ -139,10 +140,10 @@ fn names(agents: &[String]) -> String {
 /// Returns the measured value of an objective, for example `measured 900 ms`.
 fn measured(judged: &ObjectiveResult) -> String {
     let metric = judged.objective.metric();
-    match judged.value {
-        Some(value) => format!("measured {}", value_text(metric, value)),
-        None if matches!(metric, Metric::Time(..)) => "the percentile failed or did not end".into(),
-        None => "nothing was measured".into(),
+    match (judged.value, metric) {
+        (Some(value), _) => format!("measured {}", value_text(metric, value)),
+        (None, Metric::Time(_, q)) => format!("the operation at {} failed or did not end", percentile::label(q)),
+        (None, _) => "nothing was measured".into(),
     }
 }
 

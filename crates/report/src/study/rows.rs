@@ -37,6 +37,13 @@ impl MedianRange {
         let count = values.len();
         median(values).map(|median| Self { median, least, most, count })
     }
+
+    /// As [`Self::of`], for ratios. The mean of the two middle ratios is the geometric one, so that the median of the
+    /// inverse ratios is the inverse, as in a comparison.
+    fn of_ratios(ratios: Vec<f64>) -> Option<Self> {
+        let Self { median, least, most, count } = Self::of(ratios.into_iter().map(f64::ln).collect())?;
+        (!median.is_nan()).then(|| Self { median: median.exp(), least: least.exp(), most: most.exp(), count })
+    }
 }
 
 impl Row<'_> {
@@ -53,7 +60,7 @@ impl Row<'_> {
             let other = first.trials.iter().find(|other| other.repeat == trial.repeat)?;
             Some(trial.throughput()? / other.throughput()?).filter(|ratio| !ratio.is_nan())
         };
-        MedianRange::of(self.trials.iter().filter_map(pair).collect())
+        MedianRange::of_ratios(self.trials.iter().filter_map(pair).collect())
     }
 }
 

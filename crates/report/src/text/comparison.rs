@@ -4,10 +4,10 @@ use super::blocks::{Paint, Table};
 use super::page::Page;
 use super::style::Style;
 use crate::compare::{
-    ComparedRun, Comparison, ComparisonMetric, Row, Scope, Sides, cut_off, no_success, nothing_succeeded,
-    shared_caveats, unusable_each,
+    ComparedRun, Comparison, ComparisonMetric, Row, Scope, Side, Sides, client_limited_side, cut_off, limited_of,
+    no_success, nothing_succeeded, shared_caveats, unusable_each,
 };
-use crate::number::{count, decimal, plural};
+use crate::number::{count, decimal, plural, seconds};
 use measure::statistics::batch_means::BATCHES_MIN;
 use measure::statistics::difference::Conclusion;
 
@@ -64,6 +64,7 @@ pub(crate) fn comparison_pieces(comparison: &Comparison<'_>) -> Vec<String> {
         Scope::AcrossPairs => plural(runs[0], "pair"),
         Scope::WithinRuns | Scope::AcrossRuns => format!("{} vs. {}", plural(runs[0], "run"), count(runs[1])),
     });
+    pieces.extend(too_short(comparison));
     let failed = |runs: &[ComparedRun]| runs.iter().filter(|run| nothing_succeeded(&run.run)).count() as u64;
     for (runs, side) in [(comparison.base, "base"), (comparison.new, "new")] {
         let (failed, of) = (failed(runs), runs.len());
@@ -108,6 +109,7 @@ pub fn comparison_notes(comparison: &Comparison<'_>) -> Vec<String> {
             notes.push("the halves differ, so something changed that should be equal in all runs".to_owned());
         }
     }
+    notes.extend(limited_side_note(comparison));
     notes.extend(client_note(comparison));
     notes.extend(scope_notes(comparison));
     let caveats = shared_caveats(comparison.base, comparison.new);
@@ -134,11 +136,38 @@ fn client_note(comparison: &Comparison<'_>) -> Option<String> {
     let titles: Vec<&str> = decided.collect();
     (!titles.is_empty()).then(|| {
         format!(
-            "stalls of this client may explain the change of {}, so it is inconclusive; the reports of the runs show these \
-             percentiles as ranges",
+            "delays or limits of this client may explain the result for {}, so it is inconclusive",
             titles.join(", ")
         )
     })
+}
+
+/// Returns the note about a side with more runs that the client limited.
+fn limited_side_note(comparison: &Comparison<'_>) -> Option<String> {
+    let (base, new) = (comparison.base, comparison.new);
+    let side = match client_limited_side(base, new)? {
+        Side::Base => "base",
+        Side::New => "new",
+    };
+    Some(format!(
+        "this client limited {} base and {} new runs, so the {side} target may be faster than its runs show; to compare \
+         both targets at the same load, use a rate that both sustain (-R)",
+        limited_of(base),
+        limited_of(new)
+    ))
+}
+
+/// Returns the lengths of single runs that are too short to be compared, as a phrase.
+fn too_short(comparison: &Comparison<'_>) -> Option<String> {
+    let others = || comparison.rows.iter().filter(|row| row.metric != ComparisonMetric::Success);
+    let is_short = comparison.scope == Scope::WithinRuns && others().count() > 0;
+    if !is_short || others().any(|row| row.difference.is_some()) {
+        return None;
+    }
+    let runs = comparison.base.iter().chain(comparison.new);
+    let shortest = runs.map(|run| run.run.summary().measured.seconds).fold(f64::INFINITY, f64::min);
+    (shortest < BATCHES_MIN as f64)
+        .then(|| format!("single runs of {} are too short to compare (need {BATCHES_MIN} s)", seconds(shortest)))
 }
 
 /// Returns the notes about the number of runs.

@@ -115,7 +115,12 @@ fn head(lines: &mut Lines, overview: &Overview) {
 /// Adds the table of times. Returns remarks about its cells.
 fn times(lines: &mut Lines, run: &SavedRun) -> Vec<String> {
     let rows = time_rows(run);
-    let any = |is: fn(&Percentile) -> bool| rows.iter().any(|row| row.percentiles.iter().any(is));
+    let (table, left_out) = fitting_table(&rows, lines.style.width);
+    let is_shown = |q: f64| !left_out.contains(&percentile::label(q));
+    let any = |is: fn(&Percentile) -> bool| {
+        let mut cells = rows.iter().flat_map(|row| QUANTILES.iter().zip(&row.percentiles));
+        cells.any(|(q, shown)| is_shown(*q) && is(shown))
+    };
     let mut remarks = Vec::new();
     if any(|shown| matches!(shown, Percentile::TooFew { .. })) {
         remarks.push("n/a: too few operations for this percentile".to_owned());
@@ -123,7 +128,6 @@ fn times(lines: &mut Lines, run: &SavedRun) -> Vec<String> {
     if any(|shown| matches!(shown, Percentile::Between(..))) {
         remarks.push(ABOUT_RANGES.to_owned());
     }
-    let (table, left_out) = fitting_table(&rows, lines.style.width);
     remarks.extend(about_left_out(&left_out));
     lines.part(1, Page::gap);
     lines.part(rows.len() + 1, |page| page.table(table));
@@ -138,7 +142,7 @@ struct TimeRow {
 }
 
 /// Returns the rows. If operations failed, a second row has the response times with the failures included. In the
-/// closed model, service time is the response time, and has no row.
+/// closed model, the service times have a row only if they differ much from the response times.
 fn time_rows(run: &SavedRun) -> Vec<TimeRow> {
     let summary = run.summary();
     let (all, dropped) = (&summary.all, summary.stats.measured.dropped);
@@ -153,10 +157,17 @@ fn time_rows(run: &SavedRun) -> Vec<TimeRow> {
         let percentiles = QUANTILES.map(|q| percentile::of_all(all, dropped, q));
         rows.push(TimeRow { title: "with failures", samples: sum([all.ok, others]), percentiles });
     }
-    if run.begin.model.is_open() {
+    // In the closed model, the two times differ only by the time before the request is sent, usually to open connections.
+    if run.begin.model.is_open() || is_much_shorter(all) {
         rows.push(of("service", Timed::Service));
     }
     rows
+}
+
+/// Returns whether the p99 of the service time is much shorter than the p99 of the response time.
+fn is_much_shorter(all: &KindStats) -> bool {
+    let p99 = |timed| all.timed(timed).0.quantile(0.99);
+    p99(Timed::Service).zip(p99(Timed::Response)).is_some_and(|(service, response)| service < response / 2)
 }
 
 /// Returns the table with as many percentiles as fit, and the percentiles that are left out.

@@ -107,7 +107,14 @@ pub struct MixArgs {
 #[group(skip)]
 pub struct SearchArgs {
     /// Unit of the load line.
-    #[arg(long, value_enum, default_value = "concurrency", value_name = "UNIT", help_heading = "Search")]
+    #[arg(
+        long,
+        value_enum,
+        default_value = "concurrency",
+        value_name = "UNIT",
+        help_heading = "Search",
+        group = "open_model"
+    )]
     pub on: On,
     /// First level [default: 1 for --on concurrency, 100/s for --on rate]. Levels double until one fails.
     #[arg(

@@ -27,6 +27,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     check(&args)?;
     let (common, _) = args.common();
     let options = load::run_options(common);
+    common.output.check_files()?;
     let (page, ci) = (common.output.html.clone(), common.output.ci.clone());
     let base = match &options.directory {
         Some(directory) => directory.clone(),

@@ -13,6 +13,7 @@ use super::load_command::LoadCommand;
 use crate::console;
 use crate::failure::{Exit, Failure};
 use crate::live_metrics;
+use crate::load;
 use crate::progress::{Progress, View};
 use crate::saved::ci_output::CiOutput;
 use crate::saved::{self, OutputFormat};
@@ -60,7 +61,7 @@ pub struct Args {
     #[arg(long)]
     pub json: bool,
     /// Also write the result as an HTML file with charts, which opens offline [default: DIR/report.html].
-    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    #[arg(long, value_name = "FILE", value_parser = load::output_file, num_args = 0..=1)]
     pub html: Option<Option<PathBuf>>,
     /// The flags for CI systems.
     #[command(flatten)]
