@@ -98,6 +98,12 @@ impl Agent {
         self.state == State::Ended
     }
 
+    /// Returns whether the agent has not joined its run yet.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.state == State::Idle
+    }
+
     /// Returns the latest time for the next call of [`Self::on_time`].
     #[must_use]
     pub fn deadline(&self) -> Option<AgentTime> {
@@ -153,7 +159,8 @@ impl Agent {
                 self.heard = now;
                 vec![Action::Finish]
             }
-            (ToAgent::Lease, _) => {
+            // An order to stop may cross the last message of the run before. This run is already over.
+            (ToAgent::Lease, _) | (ToAgent::Stop, State::Idle) => {
                 self.heard = now;
                 Vec::new()
             }

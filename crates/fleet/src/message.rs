@@ -145,7 +145,8 @@ pub enum FromAgent {
     Record {
         /// Number of the record, from 0 without gaps.
         number: u64,
-        /// The record, as in the agent's run directory: the setup of the run, an interval, or the end.
+        /// The record, as in the agent's run directory: the setup of the run, an interval, or the end. For a search, also
+        /// the counts of slices, which are not in the run directory.
         record: String,
     },
     /// The run has ended.

@@ -331,6 +331,20 @@ fn an_interrupt_ends_the_load_of_all_agents_and_loses_nothing() {
 }
 
 #[test]
+fn an_order_to_stop_after_the_end_of_a_run_does_not_disturb_the_next_run() {
+    let mut next = Agent::new(build(), AgentTime(0));
+    assert_eq!(next.on_message(AgentTime(1), ToAgent::Stop), []);
+    assert!(next.is_idle());
+    assert_eq!(next.on_message(AgentTime(2), hello(PROTOCOL)), [agent::Action::Send(FromAgent::Joined)]);
+    assert!(!next.is_idle());
+    let now = CoordinatorTime(200 * SECOND);
+    let mut coordinator = running_coordinator(now);
+    assert_eq!(coordinator.end_early(), [coordinator::Action::Send(0, ToAgent::Stop)]);
+    coordinator.on_message(now, 0, FromAgent::Done { records: 0 });
+    assert_eq!(coordinator.end_early(), []);
+}
+
+#[test]
 fn an_interrupt_before_the_start_aborts_the_run() {
     let (mut coordinator, _) = Coordinator::begin(settings(), vec!["host-0".to_owned()], CoordinatorTime(0));
     let actions = coordinator.on_interrupt();

@@ -1,5 +1,6 @@
 //! The limit of a run, as text. The rules are in [`measure::limits::limited_by`].
 
+use crate::escape::escape;
 use crate::label::host_name;
 use crate::number::{count, plural, rate, seconds, share, time, were};
 use measure::evidence::{OperationClass, Probes};
@@ -15,6 +16,23 @@ const HOSTS_SHOWN: usize = 3;
 #[must_use]
 pub fn limited_by(run: &SavedRun) -> LimitedBy {
     limits::limited_by(run.summary(), &run.begin.model)
+}
+
+/// Returns the client or host that limited a saved run, as text; `None` if neither was the limit. In a run of several
+/// hosts, it is enough that one of them was limited, and the text names this host.
+#[must_use]
+pub fn limiting_client(run: &SavedRun) -> Option<String> {
+    let agents = run.end.as_ref().and_then(|end| end.fleet.as_deref()).map_or(&[][..], |fleet| &fleet.agents);
+    let limited = agents.iter().find(|agent| agent.limited_by.is_client());
+    let named = limited.map(|agent| format!("{} (host {})", agent.limited_by, escape(&agent.name)));
+    let own = limited_by(run);
+    named.or_else(|| own.is_client().then(|| own.to_string()))
+}
+
+/// Returns what limited a level of a search, as text.
+#[must_use]
+pub fn of_level(run: &SavedRun) -> String {
+    limiting_client(run).unwrap_or_else(|| limited_by(run).to_string())
 }
 
 /// Returns the limit of a saved run, with the measurements that show the limit.

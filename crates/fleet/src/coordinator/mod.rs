@@ -172,7 +172,17 @@ impl Coordinator {
         if !self.members.iter().all(|member| member.state.has_started()) {
             return self.abort(Abort::Interrupted);
         }
-        self.living().map(|index| Action::Send(index, ToAgent::Stop)).collect()
+        self.end_early()
+    }
+
+    /// Ends the load of all running agents early, because no more data is needed. The agents send what is left.
+    pub fn end_early(&mut self) -> Vec<Action> {
+        if self.over {
+            return Vec::new();
+        }
+        let is_running = |member: &Member| matches!(member.state, State::Running { .. });
+        let running = self.members.iter().zip(0..).filter(|(member, _)| is_running(member));
+        running.map(|(_, index)| Action::Send(index, ToAgent::Stop)).collect()
     }
 
     /// Returns the time from which a member counts as silent. A member that owes no message never counts as silent.

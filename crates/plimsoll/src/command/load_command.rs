@@ -73,16 +73,19 @@ impl LoadCommand {
         }
     }
 
-    /// Returns the URLs of the command. A search and a fill are refused.
+    /// Returns the URLs of the command. A fill is refused.
     pub fn urls_mut(&mut self) -> Result<&mut Vec<String>, Failure> {
         match self {
             Self::Get(args) => Ok(&mut args.urls),
             Self::Put(args) => Ok(&mut args.urls),
             Self::Mix(args) => Ok(&mut args.urls),
-            Self::Line(_) | Self::Fill(_) => {
+            Self::Line(args) => Ok(args.urls_mut()),
+            Self::Fill(_) => {
                 let machines = self.common().fleet.machines();
-                Err(machines
-                    .map_or_else(|| Failure::usage("use get, put or mix"), |machines| hosts::unsupported(&machines)))
+                Err(machines.map_or_else(
+                    || Failure::usage("use get, put, mix or line"),
+                    |machines| hosts::unsupported(&machines),
+                ))
             }
         }
     }
@@ -106,7 +109,11 @@ impl LoadCommand {
     /// Runs the command.
     pub fn run(mut self) -> Result<ExitCode, Failure> {
         if let Some(machines) = self.common().fleet.machines() {
-            return hosts::run(&mut self, machines);
+            let count = hosts::check(&mut self, &machines)?;
+            return match self {
+                Self::Line(args) => line::run_on(*args, machines, count),
+                mut other => hosts::run(&mut other, machines, count),
+            };
         }
         let link = emulated_link::prepare(self.link())?;
         // Live metrics are published on the network of this host, even if the load is made through a link.

@@ -18,6 +18,8 @@ pub use description::{command_line, load_text};
 pub use host::name as host_name;
 pub use options::{PartEvent, PartOfFleet, RunOptions};
 pub use prepare::{own_descriptors, prepare};
+pub use recording::stopped_early;
+pub use run_end::unreachable;
 pub use written_objects::{forget_written, written};
 
 use crate::collectors::Collecting;
@@ -58,7 +60,7 @@ pub fn run_and_show(mut plan: Plan, options: &RunOptions) -> Result<(Vec<SavedRu
         let directory = if options.repeat > 1 { repeats::directory(&base, number) } else { base.clone() };
         let options = &RunOptions { number: Some((number, options.repeat)), ..options.clone() };
         let (run, _) = run_in(&plan, options, &directory, (None, None))?;
-        if let Some(failure) = run_end::unreachable(&plan, &run) {
+        if let Some(failure) = unreachable(&plan, &run) {
             return Err(failure);
         }
         if options.repeat == 1 || repeats::prints_each(options.format) {
@@ -80,7 +82,7 @@ pub fn run_and_show(mut plan: Plan, options: &RunOptions) -> Result<(Vec<SavedRu
 /// Runs a prepared plan and saves the run, but does not show it. Fails if the target is unreachable.
 pub fn run(plan: &Plan, options: &RunOptions) -> Result<SavedRun, Failure> {
     let (run, _) = run_level(plan, options)?;
-    run_end::unreachable(plan, &run).map_or(Ok(run), Err)
+    unreachable(plan, &run).map_or(Ok(run), Err)
 }
 
 /// Creates the files of a run before its start, so that a slow disk does not delay the start.
@@ -88,10 +90,10 @@ pub fn create_files(directory: &Path) -> Result<NewRun, Failure> {
     NewRun::create(directory).map_err(|error| cannot_save("the run", &error))
 }
 
-/// Like [`run`], but with files from [`create_files`].
+/// Runs a prepared plan with files from [`create_files`] and saves the run, but does not show it. An unreachable target
+/// is a result.
 pub fn run_with_files(plan: &Plan, options: &RunOptions, directory: &Path, files: NewRun) -> Result<SavedRun, Failure> {
-    let (run, _) = run_in(plan, options, directory, (Some(files), None))?;
-    run_end::unreachable(plan, &run).map_or(Ok(run), Err)
+    run_in(plan, options, directory, (Some(files), None)).map(|(run, _)| run)
 }
 
 /// Like [`run`], but returns a result instead of an error if the target is unreachable. Also returns the monitor from

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 use store::FleetPart;
-use study::objective_monitor::ObjectiveMonitor;
+use study::objective_monitor::{ObjectiveMonitor, SliceCounts};
 
 /// Options of a run that control its output and its early end.
 #[derive(Clone, Debug)]
@@ -56,6 +56,8 @@ pub struct PartOfFleet {
     pub command: Vec<String>,
     /// Start of the run.
     pub start: Instant,
+    /// Objectives whose counts the coordinator gets for each slice, if the plan has slices.
+    pub objectives: Vec<Objective>,
     /// Receiver of the events of the run. A receiver that is gone is ignored.
     pub events: SyncSender<PartEvent>,
 }
@@ -67,6 +69,8 @@ pub enum PartEvent {
     Started(Duration),
     /// A record was saved.
     Record(Vec<u8>),
+    /// These slices ended.
+    Slices(Vec<SliceCounts>),
 }
 
 impl PartOfFleet {

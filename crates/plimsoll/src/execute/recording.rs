@@ -14,7 +14,7 @@ use std::sync::Arc;
 use store::{
     DamagedWriter, End, EndReason, HOPS_KEPT_MAX, HopRecord, OpLogWriter, OpRecord, RunWriter, Slice, StoreError,
 };
-use study::objective_monitor::{Decision, Missed, ObjectiveMonitor};
+use study::objective_monitor::{Decision, Missed, ObjectiveMonitor, SliceCounts};
 
 /// The state of a run in progress: its records, and the progress that is shown to the user.
 pub struct Recording {
@@ -35,7 +35,13 @@ pub struct Recording {
     ended: Option<EndReason>,
     /// The part of the run in a run of several hosts.
     part: Option<PartOfFleet>,
+    /// Counts of slices that the coordinator does not have yet.
+    slices: Vec<SliceCounts>,
 }
+
+/// Number of slices that are passed on together. With fewer, a bus that is away for a while would have too many messages
+/// to keep.
+const SLICES_TOGETHER: usize = 5;
 
 /// Probability that a run which meets its objectives is aborted by mistake.
 const ABORTED_WRONGLY: f64 = 0.01;
@@ -64,6 +70,7 @@ impl Recording {
             abort: ObjectiveMonitor::new(&options.abort, ABORTED_WRONGLY),
             ended: None,
             part: options.part.clone(),
+            slices: Vec::new(),
         }
     }
 
@@ -134,6 +141,13 @@ impl Recording {
         }
     }
 
+    /// Passes the counts of slices on to the coordinator.
+    fn pass_slices_on(&mut self) {
+        if let Some(part) = self.part.as_ref().filter(|_| !self.slices.is_empty()) {
+            part.report(PartEvent::Slices(std::mem::take(&mut self.slices)));
+        }
+    }
+
     /// Remembers a failed write. After this call, nothing more is saved.
     fn lost(&mut self, error: StoreError) {
         if error.is_full() {
@@ -164,17 +178,21 @@ impl Observer for Recording {
             }
             Decision::Missed(Missed::Backlog) | Decision::Met => None,
         });
-        let decided = self.monitor.as_mut().and_then(|monitor| monitor.add_slice(slice)).map(|decided| match decided {
-            Decision::Missed(missed) => EndReason::StoppedEarly { first_missed: Some(missed.to_string()) },
-            Decision::Met => EndReason::StoppedEarly { first_missed: None },
-        });
+        let decided = self.monitor.as_mut().and_then(|monitor| monitor.add_slice(slice)).map(stopped_early);
         if let Some(reason) = aborted.or(decided).filter(|_| self.ended.is_none()) {
             self.ended = Some(reason);
             control.stop(now, StopReason::Decided);
         }
+        if let Some(part) = &self.part {
+            self.slices.extend(SliceCounts::of(slice, &part.objectives));
+        }
+        if self.slices.len() >= SLICES_TOGETHER {
+            self.pass_slices_on();
+        }
     }
 
     fn interval(&mut self, interval: &Interval, control: &Control, now: Instant) {
+        self.pass_slices_on();
         let shown = redacted(interval);
         if !self.full
             && let Err(error) = self.writer.interval(&shown)
@@ -205,6 +223,14 @@ impl Observer for Recording {
         self.interrupts.handle("operations", control, now);
         self.progress.tick(now);
         self.metrics.report_problem();
+    }
+}
+
+/// Returns the reason for the end of a level that a decision ended.
+pub fn stopped_early(decision: Decision) -> EndReason {
+    match decision {
+        Decision::Missed(missed) => EndReason::StoppedEarly { first_missed: Some(missed.to_string()) },
+        Decision::Met => EndReason::StoppedEarly { first_missed: None },
     }
 }
 

@@ -1,6 +1,7 @@
 //! The coordinator: passes messages, time and interrupts to the rules in [`fleet::coordinator`], and carries out their
 //! decisions.
 
+use super::Agents;
 use super::clock::ProcessClock;
 use super::received::Received;
 use super::remote::Remote;
@@ -17,37 +18,36 @@ use std::time::Duration;
 const TICK: Duration = Duration::from_millis(50);
 
 /// A run on several hosts.
-pub struct Fleet {
+pub struct Fleet<'a, 'm> {
     clock: ProcessClock,
     coordinator: Coordinator,
     due: VecDeque<Action>,
-    transport: Box<dyn CoordinatorTransport>,
-    remotes: Vec<Remote>,
-    received: Received,
+    transport: &'a mut dyn CoordinatorTransport,
+    remotes: &'a [Remote],
+    received: Received<'m>,
     interrupts: usize,
+    /// `true` if the agents were ordered to end their load early, because the outcome is decided.
+    is_ended_early: bool,
 }
 
-impl Fleet {
-    /// Begins a run on agents that were started, or were called. `remotes` are the processes that keep the connections.
-    pub fn new(
-        settings: Settings,
-        names: Vec<String>,
-        (transport, remotes): (Box<dyn CoordinatorTransport>, Vec<Remote>),
-        received: Received,
-    ) -> Self {
+impl<'a, 'm> Fleet<'a, 'm> {
+    /// Begins a run on agents that are connected.
+    pub fn new(settings: Settings, agents: &'a mut Agents, received: Received<'m>) -> Self {
         let clock = ProcessClock::start();
+        let names = agents.names.clone();
         let (coordinator, due) = Coordinator::begin(settings, names, CoordinatorTime(clock.nanos()));
-        Self { clock, coordinator, due: due.into(), transport, remotes, received, interrupts: 0 }
+        let (transport, remotes) = (&mut *agents.transport, agents.remotes.as_slice());
+        Self { clock, coordinator, due: due.into(), transport, remotes, received, interrupts: 0, is_ended_early: false }
     }
 
     /// Carries out the run. Returns its outcome, and what the agents sent.
     ///
     /// # Errors
     /// Fails if the records cannot be saved on this host.
-    pub fn run(mut self) -> Result<(Outcome, Received), Failure> {
-        let outcome = loop {
+    pub fn run(mut self) -> Result<(Outcome, Received<'m>), Failure> {
+        loop {
             if let Some(outcome) = self.carry_out()? {
-                break outcome;
+                return Ok((outcome, self.received));
             }
             let now = self.now();
             let left = self.coordinator.deadline().map_or(TICK, |at| Duration::from_nanos(at.0.saturating_sub(now.0)));
@@ -64,12 +64,7 @@ impl Fleet {
             self.due.extend(self.coordinator.on_time(now));
             self.handle_interrupts()?;
             self.received.tick(self.coordinator.start().map(|start| now.0.saturating_sub(start.0)));
-        };
-        let Self { transport, remotes, received, .. } = self;
-        // The ends of the pipes end the agents that ssh started, and these end the connections.
-        drop(transport);
-        drop(remotes);
-        Ok((outcome, received))
+        }
     }
 
     fn now(&self) -> CoordinatorTime {
@@ -95,6 +90,10 @@ impl Fleet {
                     if let Some(why) = self.received.take(from, &record, ago)? {
                         let actions = self.coordinator.on_closed(from, why.to_owned());
                         self.due.extend(actions);
+                    }
+                    if !self.is_ended_early && self.received.decided().is_some() {
+                        self.is_ended_early = true;
+                        self.due.extend(self.coordinator.end_early());
                     }
                 }
                 Action::Finish(outcome) => return Ok(Some(outcome)),

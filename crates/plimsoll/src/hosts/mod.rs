@@ -3,8 +3,9 @@
 //!
 //! The crate [`fleet`] has the protocol and its rules, and the message bus ([`bus`] has its flags). This module starts
 //! agents over ssh ([`remote`]), or calls those that wait on the bus. It carries out the decisions of the coordinator
-//! ([`coordinate`]), saves what the agents send ([`received`]) and merges it into one run ([`result`]). The other end is
-//! `command/agent`.
+//! ([`coordinate`]), saves what the agents send ([`received`]) and merges it into one run ([`result`]). A search for the
+//! load line makes several such runs on the same agents ([`search`]), and watches their objectives ([`watch`]). The other
+//! end is `command/agent`.
 
 mod args;
 pub mod bus;
@@ -15,8 +16,11 @@ pub mod program;
 mod received;
 mod remote;
 mod result;
+mod search;
+mod watch;
 
 pub use args::{Args, Machines, hide};
+pub use watch::SentSlices;
 
 use crate::command::load_command::LoadCommand;
 use crate::console;
@@ -30,6 +34,7 @@ use fleet::coordinator::{Abort, Ended, Outcome, Settings};
 use fleet::message::RunId;
 use fleet::transport::nats::{BusOptions, CallError, NatsToAgents};
 use fleet::transport::{CoordinatorTransport, PipesToAgents};
+use plan_text::PlanText;
 use program::Program;
 use received::Received;
 use remote::{Launcher, Remote};
@@ -65,36 +70,53 @@ pub fn refuse(args: &load::Args) -> Result<(), Failure> {
 
 /// Returns the failure for a command that does not support these machines.
 pub fn unsupported(machines: &Machines) -> Failure {
-    Failure::usage(format!("{} works with get, put and mix", machines.flag()))
+    Failure::usage(format!("{} works with get, put, mix and line", machines.flag()))
 }
 
-/// The agents of a run: their names, the connections to them, and the processes that keep these connections.
-struct Agents {
+/// Agents that are connected, and what all of their runs share. Dropping it ends the connections.
+pub struct Agents {
     names: Vec<String>,
+    // The ends of the pipes end the agents that ssh started, and these end the connections.
     transport: Box<dyn CoordinatorTransport>,
+    /// The processes that keep the connections.
     remotes: Vec<Remote>,
+    /// The settings of a run of the command on these agents.
+    settings: Settings,
+    plan: PlanText,
+    /// Number of loads of a search that were made.
+    made: u32,
+    /// Time of the last message between two loads that keeps the agents waiting.
+    leased: Instant,
 }
 
-/// Makes the load of a command on several machines, and shows the result.
-pub fn run(command: &mut LoadCommand, machines: Machines) -> Result<ExitCode, Failure> {
-    let count = check(command, &machines)?;
-    let words = words()?;
-    let plan = plan_text::write(&words)?;
-    let args = command.common().fleet.clone();
-    execute::prepare_process();
-    let program = Program::of_this_process()?;
-    let settings = settings(&args, &program, plan)?;
+impl Agents {
+    /// Connects to agents for the command of this process.
+    pub fn connect(args: &Args, machines: Machines, count: NonZeroUsize) -> Result<Self, Failure> {
+        let plan = PlanText { words: words()?, search: None };
+        let text = plan.write()?;
+        execute::prepare_process();
+        let program = Program::of_this_process()?;
+        let settings = settings(args, &program, text)?;
+        let (names, transport, remotes): Connections = match machines {
+            Machines::Hosts(hosts) => start_all(args, hosts.0, &program)?,
+            Machines::Bus(options) => call_all(args, count, &options, &settings.run)?,
+        };
+        Ok(Self { names, transport, remotes, settings, plan, made: 0, leased: Instant::now() })
+    }
+}
+
+/// The names of agents, the connections to them, and the processes that keep these connections.
+type Connections = (Vec<String>, Box<dyn CoordinatorTransport>, Vec<Remote>);
+
+/// Makes the load of a command on this number of machines, and shows the result.
+pub fn run(command: &mut LoadCommand, machines: Machines, count: NonZeroUsize) -> Result<ExitCode, Failure> {
     let directory = directory(command)?;
-    let Agents { names, transport, remotes } = match machines {
-        Machines::Hosts(hosts) => start_all(&args, hosts.0, &program)?,
-        Machines::Bus(options) => call_all(&args, count, &options, &settings.run)?,
-    };
-    // The program file is large, and no longer needed.
-    drop(program);
     let common = command.common();
-    let options = load::run_options(common);
-    let received = Received::new(&directory, &names, options.progress.clone());
-    let (outcome, received) = Fleet::new(settings.clone(), names, (transport, remotes), received).run()?;
+    let mut agents = Agents::connect(&common.fleet, machines, count)?;
+    let (settings, options) = (agents.settings.clone(), load::run_options(common));
+    let received = Received::new(&directory, &agents.names, options.progress.clone(), None);
+    let (outcome, received) = Fleet::new(settings.clone(), &mut agents, received).run()?;
+    drop(agents);
     let ended = match outcome {
         Outcome::Ended(ended) => ended,
         Outcome::Aborted(abort) => return Err(aborted(&abort)),
@@ -112,7 +134,7 @@ pub fn run(command: &mut LoadCommand, machines: Machines) -> Result<ExitCode, Fa
 
 /// Refuses flags that have no meaning for several hosts yet, and mistakes that need no agent to be found. Returns the
 /// number of machines.
-fn check(command: &mut LoadCommand, machines: &Machines) -> Result<NonZeroUsize, Failure> {
+pub fn check(command: &mut LoadCommand, machines: &Machines) -> Result<NonZeroUsize, Failure> {
     if let Machines::Bus(options) = machines {
         options.check().map_err(|error| bus::unusable(&error))?;
     }
@@ -141,6 +163,9 @@ fn check(command: &mut LoadCommand, machines: &Machines) -> Result<NonZeroUsize,
     }
     if common.fleet.tolerate_lost.is_some_and(|lost| lost >= count.get()) {
         return Err(Failure::usage("--tolerate-lost: at least one host must remain"));
+    }
+    if matches!(command, LoadCommand::Line(_)) && common.fleet.tolerate_lost.is_some() {
+        return Err(Failure::usage("--tolerate-lost: a search needs all of its hosts, so leave it out"));
     }
     if common.fleet.pair {
         plan_text::pair(&mut urls, 0, count.get())?;
@@ -189,15 +214,21 @@ pub fn unique() -> u32 {
 fn directory(command: &mut LoadCommand) -> Result<PathBuf, Failure> {
     let first = command.urls_mut()?.first().cloned().unwrap_or_default();
     let directory = command.common().output.out.clone().unwrap_or_else(|| saved::default_directory(&first));
+    check_unused(&directory)?;
+    Ok(directory)
+}
+
+/// Refuses a directory that contains a run.
+pub fn check_unused(directory: &Path) -> Result<(), Failure> {
     if directory.join(store::RECORDS_FILE).exists() || directory.join(received::AGENTS).exists() {
         let directory = directory.display();
         return Err(Failure::could_not_run(format!("{directory} {}", StoreErrorKind::Exists)));
     }
-    Ok(directory)
+    Ok(())
 }
 
 /// Calls the agents that wait on the bus.
-fn call_all(args: &Args, count: NonZeroUsize, options: &BusOptions, run: &RunId) -> Result<Agents, Failure> {
+fn call_all(args: &Args, count: NonZeroUsize, options: &BusOptions, run: &RunId) -> Result<Connections, Failure> {
     let wait = args.agents_wait.unwrap_or(AGENTS_WAIT);
     let begun = Instant::now();
     let mut is_told = false;
@@ -217,11 +248,11 @@ fn call_all(args: &Args, count: NonZeroUsize, options: &BusOptions, run: &RunId)
         CallError::Interrupted => progress::requests_interrupted(error.to_string()),
     })?;
     let names = transport.names();
-    Ok(Agents { names, transport: Box::new(transport), remotes: Vec::new() })
+    Ok((names, Box::new(transport), Vec::new()))
 }
 
 /// Starts all agents at the same time. Fails with the first host, in the order of the user, on which this fails.
-fn start_all(args: &Args, names: Vec<String>, program: &Program) -> Result<Agents, Failure> {
+fn start_all(args: &Args, names: Vec<String>, program: &Program) -> Result<Connections, Failure> {
     let launcher = Launcher { ssh: ssh(args)?, program, path: args.agent_program.clone() };
     let size = bytes(launcher.program.bytes().len() as u64);
     let start = |name: &String| {
@@ -248,7 +279,7 @@ fn start_all(args: &Args, names: Vec<String>, program: &Program) -> Result<Agent
         })
     });
     let (remotes, pipes): (Vec<_>, Vec<_>) = agents.collect::<Result<Vec<_>, Failure>>()?.into_iter().unzip();
-    Ok(Agents { names, transport: Box::new(PipesToAgents::new(pipes)), remotes })
+    Ok((names, Box::new(PipesToAgents::new(pipes)), remotes))
 }
 
 fn aborted(abort: &Abort) -> Failure {

@@ -1,16 +1,20 @@
 //! The records that agents send: they are saved in a directory per agent, and added up for the live view.
 
 use super::agent_directory;
+use super::watch::{SentSlices, Watch};
+use crate::command::line::MonitorOfLevel;
+use crate::execute::stopped_early;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::saved::merged::{add, order, sum_of_models};
 use crate::saved::{self, cannot_save};
 use engine::plan::StopAfter;
-use measure::{Instant, Interval};
+use measure::{Instant, Interval, Model};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use store::{Begin, FORMAT, Record, RollUpRules, RunWriter};
+use store::{Begin, EndReason, FORMAT, Record, RollUpRules, RunWriter};
+use study::objective_monitor::LevelEvidence;
 
 /// Directory of the agents' directories, in the directory of the run.
 pub const AGENTS: &str = "agents";
@@ -20,9 +24,11 @@ pub const AGENTS: &str = "agents";
 const WAITING_MAX: usize = 10;
 
 /// The records of all agents.
-pub struct Received {
+pub struct Received<'m> {
     agents: Vec<Agent>,
     progress: Progress,
+    /// The objectives of a level of a search.
+    watch: Option<Watch<'m>>,
     shown: bool,
     /// Wall time of T0 on this host, in milliseconds since 1970.
     started_unix_ms: Option<u64>,
@@ -38,9 +44,10 @@ struct Agent {
     is_over: bool,
 }
 
-impl Received {
-    /// Returns the records of agents with these names. Nothing was received yet.
-    pub fn new(base: &Path, names: &[String], progress: Progress) -> Self {
+impl<'m> Received<'m> {
+    /// Returns the records of agents with these names. Nothing was received yet. A level of a search has a monitor, which
+    /// ends it early.
+    pub fn new(base: &Path, names: &[String], progress: Progress, monitor: Option<MonitorOfLevel<'m>>) -> Self {
         let agent = |(index, name): (usize, &String)| Agent {
             directory: agent_directory(base, index, name),
             begin: None,
@@ -48,7 +55,9 @@ impl Received {
             waiting: VecDeque::new(),
             is_over: false,
         };
-        Self { agents: names.iter().enumerate().map(agent).collect(), progress, shown: false, started_unix_ms: None }
+        let watch = monitor.map(|monitor| Watch::new(monitor, names.len()));
+        let agents = names.iter().enumerate().map(agent).collect();
+        Self { agents, progress, watch, shown: false, started_unix_ms: None }
     }
 
     /// Returns the directory of an agent, if the agent has sent the begin of its run.
@@ -65,7 +74,16 @@ impl Received {
         let ago = u64::try_from(ago.as_millis()).unwrap_or(u64::MAX);
         let started_unix_ms = *self.started_unix_ms.get_or_insert_with(|| saved::unix_ms().saturating_sub(ago));
         let Some(agent) = self.agents.get_mut(from) else { return Ok(Some("it has no number")) };
-        let Ok(record) = serde_json::from_str::<Record>(record) else { return Ok(Some("a record is malformed")) };
+        let record = match (serde_json::from_str::<Record>(record), &mut self.watch) {
+            (Ok(record), _) => record,
+            (Err(_), Some(watch)) => {
+                let slices = serde_json::from_str::<SentSlices>(record);
+                return Ok(
+                    slices.map_or(Some("a record is malformed"), |SentSlices { slices }| watch.add(from, slices))
+                );
+            }
+            (Err(_), None) => return Ok(Some("a record is malformed")),
+        };
         let saved = match (record, agent.writer.take()) {
             (Record::Begin(begin), None) if agent.begin.is_none() && begin.format == FORMAT => {
                 // The agents' wall clocks may be wrong. Here, all runs start at the same time: T0 of this host.
@@ -86,6 +104,7 @@ impl Received {
             }
             (Record::End(end), Some(writer)) => {
                 agent.is_over = true;
+                self.watch.iter_mut().for_each(|watch| watch.over(from));
                 writer.end(&end)
             }
             _ => return Ok(Some("a record is out of order")),
@@ -100,6 +119,17 @@ impl Received {
         if let Some(agent) = self.agents.get_mut(from) {
             agent.is_over = true;
         }
+        self.watch.iter_mut().for_each(|watch| watch.over(from));
+    }
+
+    /// Returns the reason for the end of a level, once its outcome is decided.
+    pub fn decided(&self) -> Option<EndReason> {
+        self.watch.as_ref().and_then(Watch::decision).map(stopped_early)
+    }
+
+    /// Returns what was observed about the objectives of a level.
+    pub fn evidence(&self) -> Option<LevelEvidence> {
+        self.watch.as_ref().and_then(Watch::evidence)
     }
 
     /// Draws the live view. `nanos` is the time since T0.
@@ -116,11 +146,14 @@ impl Received {
             let begins: Option<Vec<&Begin>> = self.agents.iter().map(|agent| agent.begin.as_ref()).collect();
             let Some(begins) = begins else { return };
             let Some(first) = begins.first() else { return };
-            let time = first.duration_ms.map(Duration::from_millis);
+            // A level usually ends long before its maximum duration.
+            let time = first.duration_ms.filter(|_| self.watch.is_none()).map(Duration::from_millis);
             let stop = StopAfter { time, ..StopAfter::default() };
             let model = begins.iter().skip(1).fold(first.model, |sum, begin| sum_of_models(sum, begin.model));
             let load = first.part.as_ref().map_or_else(|| first.load.clone(), |part| part.load.clone());
             self.progress.run_starts(&Begin { model, load, ..(*first).clone() }, stop, None);
+            let (Model::Closed { concurrency: in_flight_max } | Model::Open { in_flight_max }) = model;
+            self.watch.iter_mut().for_each(|watch| watch.begin(in_flight_max));
             self.shown = true;
         }
         while let Some(interval) = self.next() {

@@ -30,7 +30,12 @@ struct Part<'e> {
 ///
 /// # Errors
 /// Fails if no agent sent results, or if the run cannot be saved.
-pub fn merge(settings: &Settings, ended: &Ended, received: &Received, directory: &Path) -> Result<SavedRun, Failure> {
+pub fn merge(
+    settings: &Settings,
+    ended: &Ended,
+    received: &Received<'_>,
+    directory: &Path,
+) -> Result<SavedRun, Failure> {
     let parts = read(ended, received)?;
     let agents: Vec<FleetAgent> = parts.iter().map(|part| row(part, ended)).collect();
     let (sources, common) = counting(parts, ended.partial)
@@ -44,12 +49,12 @@ pub fn merge(settings: &Settings, ended: &Ended, received: &Received, directory:
         together_nanos: together(&sources),
         agents,
     };
-    let reason = reason(settings, ended, &sources);
+    let reason = reason(settings, ended, &sources, received.decided());
     merged::write(&sources, &common, &begin, (reason, Some(fleet)), directory)?;
     SavedRun::read(directory).map_err(|error| saved::cannot_read_back(&error))
 }
 
-fn read<'e>(ended: &'e Ended, received: &Received) -> Result<Vec<Part<'e>>, Failure> {
+fn read<'e>(ended: &'e Ended, received: &Received<'_>) -> Result<Vec<Part<'e>>, Failure> {
     let part = |(index, agent): (usize, &'e AgentResult)| {
         let read = |directory: &Path| SavedRun::read(directory).map(|run| SourceRun::of(directory, run));
         let source = received.directory(index).map(read).transpose();
@@ -75,10 +80,23 @@ fn counting(parts: Vec<Part<'_>>, partial: bool) -> Option<(Vec<SourceRun>, Comm
 }
 
 /// Returns the reason for the end of the merged run.
-fn reason(settings: &Settings, ended: &Ended, sources: &[SourceRun]) -> EndReason {
+fn reason(settings: &Settings, ended: &Ended, sources: &[SourceRun], decided: Option<EndReason>) -> EndReason {
     if ended.partial {
         let lost = ended.agents.iter().filter(|agent| agent.loss.is_some()).map(|agent| agent.name.clone());
         return EndReason::AgentsLost { lost: lost.collect(), agents: ended.agents.len() as u64 };
+    }
+    // To end the load early, agents are interrupted.
+    if let Some(reason) = decided {
+        return reason;
+    }
+    let unreached = |source: &SourceRun| match source.run.end.as_ref().map(|end| &end.reason) {
+        Some(EndReason::Unreachable { detail }) => Some(detail.clone()),
+        _ => None,
+    };
+    if let Some(details) = sources.iter().map(unreached).collect::<Option<Vec<_>>>()
+        && let Some(detail) = details.into_iter().next()
+    {
+        return EndReason::Unreachable { detail };
     }
     let interrupted = |source: &SourceRun| match source.run.end.as_ref().map(|end| &end.reason) {
         Some(EndReason::Interrupted { signal }) => Some(*signal),

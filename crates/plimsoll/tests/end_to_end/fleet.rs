@@ -306,10 +306,9 @@ fn mistakes_are_reported_before_any_host_is_reached() {
         (&["get", "http://h/", "--tolerate-lost", "1", "--hosts", "a"], "at least one host must remain"),
         (&["get", "http://h/", "--ssh", "", "--hosts", "a"], "the command is empty"),
         (&["get", "http://h/", "--agent-program", "a;b", "--hosts", "a"], "use an absolute path"),
-        (&["line", "http://h/", "--hosts", "a"], "--hosts works with get, put and mix"),
         (
             &["prepare", "http://h/", "--count", "1", "--size", "1KiB", "--hosts", "a"],
-            "--hosts works with get, put and mix",
+            "--hosts works with get, put, mix and line",
         ),
     ] {
         let ended = place.run(words);

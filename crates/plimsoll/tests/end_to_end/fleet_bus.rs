@@ -18,7 +18,7 @@ fn words(nats: &Nats, agents: usize, command: &[&str]) -> Vec<String> {
 }
 
 /// Starts agents whose order is that of their names, which is their order in a run.
-fn start_agents(place: &TestDir, nats: &Nats, count: usize) -> Vec<Agent> {
+pub fn start_agents(place: &TestDir, nats: &Nats, count: usize) -> Vec<Agent> {
     let url = nats.url();
     let mut agents: Vec<Agent> = (0..count).map(|number| Agent::start(place, number, &["--fleet", &url])).collect();
     agents.sort_by(|a, b| a.name.cmp(&b.name));
@@ -214,7 +214,11 @@ fn mistakes_are_reported_in_one_line() {
         (vec!["get", "http://h/", "--fleet", "nats://h:1"], 2, "add --agents N"),
         (vec!["get", "http://h/", "--fleet", "nats://h:1", "--agents", "257"], 2, "at most 256 agents"),
         (vec!["get", "http://h/", "--agents", "1"], 2, "--fleet"),
-        (vec!["line", "http://h/", "--fleet", "nats://h:1", "--agents", "1"], 2, "--fleet works with get, put and mix"),
+        (
+            vec!["fill", "s3://b/a", "--fleet", "nats://h:1", "--agents", "1"],
+            2,
+            "--fleet works with get, put, mix and line",
+        ),
         (
             vec!["get", "http://h/", "--fleet", "nats://127.0.0.1:1", "--agents", "1"],
             4,

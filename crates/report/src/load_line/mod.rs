@@ -9,9 +9,9 @@ pub(crate) use text::ESTIMATED;
 pub use text::text;
 
 use crate::escape::escape;
+use crate::limit;
 use crate::result::{NamedText, ResultRecord};
 use crate::run_metrics::RunMetrics;
-use measure::limits;
 use measure::result::load_line::{Found, LoadUnit, Outcome};
 use measure::{ExitStatus, ResultWord};
 use schemars::JsonSchema;
@@ -202,13 +202,13 @@ impl Level {
     /// Returns the level of a saved run. If `outcome` is `None`, the outcome follows from the objectives.
     #[must_use]
     pub fn of(level: f64, directory: &str, run: &SavedRun, outcome: Option<Outcome>, certain: bool) -> Self {
-        let metrics = RunMetrics::of(directory, run);
+        let metrics = RunMetrics { limited_by: limit::of_level(run), ..RunMetrics::of(directory, run) };
         let outcome = outcome.unwrap_or_else(|| match &metrics.first_missed {
             None => Outcome::Passed,
             Some(missed) => Outcome::Failed { why: missed.clone() },
         });
         let limited_by_client = match outcome {
-            Outcome::Passed => limits::limited_by(run.summary(), &run.begin.model).is_client(),
+            Outcome::Passed => limit::limiting_client(run).is_some(),
             Outcome::ClientLimited { .. } => true,
             Outcome::Failed { .. } | Outcome::NotDecided { .. } => false,
         };

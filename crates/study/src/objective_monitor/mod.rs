@@ -5,12 +5,15 @@
 //! a while, because the backlog grows slowly if the rate is only slightly too high.
 
 mod outstanding;
+mod slice_counts;
 
+pub use slice_counts::{SliceCounts, UnlikeSlices};
+
+use measure::Interval;
 use measure::objective::{Metric, Objective};
 use measure::statistics::drift::{Backlog, Drift};
 use measure::statistics::samples_needed;
 use measure::statistics::sequential::{self, Sequential};
-use measure::{Interval, Stage};
 use outstanding::Outstanding;
 use std::fmt;
 use std::time::Duration;
@@ -162,14 +165,16 @@ impl ObjectiveMonitor {
 
     /// Adds the next slice. Returns a decision if the run can stop now.
     pub fn add_slice(&mut self, slice: &Interval) -> Option<Decision> {
-        if slice.stage != Stage::Measured {
-            return None;
-        }
+        let counts = SliceCounts::of(slice, self.tests.iter().map(|test| &test.objective))?;
+        self.add_counts(&counts)
+    }
+
+    /// Like [`Self::add_slice`], with the counts of the next slice. The counts are those of all objectives, in order.
+    pub fn add_counts(&mut self, slice: &SliceCounts) -> Option<Decision> {
         self.elapsed += slice.end.since(slice.start);
         self.outstanding.add(slice);
         self.follow_backlog(slice);
-        for test in &mut self.tests {
-            let (beyond, all) = test.objective.beyond(&slice.stats);
+        for (test, (beyond, all)) in self.tests.iter_mut().zip(slice.beyond.iter().copied()) {
             test.beyond = test.beyond.saturating_add(beyond);
             test.all = test.all.saturating_add(all);
             if let Some(sequential) = &mut test.sequential {
@@ -198,11 +203,10 @@ impl ObjectiveMonitor {
         }
     }
 
-    fn follow_backlog(&mut self, slice: &Interval) {
+    fn follow_backlog(&mut self, slice: &SliceCounts) {
         let Some(offered) = self.offered() else { return };
-        let tally = &slice.stats.measured;
-        self.backlog.add(tally.scheduled, tally.ok.saturating_add(tally.failed));
-        self.waiting = self.waiting.saturating_add(tally.scheduled).saturating_sub(tally.started);
+        self.backlog.add(slice.scheduled, slice.ended);
+        self.waiting = self.waiting.saturating_add(slice.scheduled).saturating_sub(slice.started);
         let has_free_slots = (slice.in_flight as f64) < SLOTS_USED_MAX * offered.in_flight_max as f64;
         self.waiting_despite_free_slots = if has_free_slots { self.waiting } else { 0 };
     }

@@ -1,6 +1,7 @@
 //! Operations that were scheduled and have not ended.
 
-use measure::{Instant, Interval};
+use super::SliceCounts;
+use measure::Instant;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -23,13 +24,12 @@ impl Outstanding {
     }
 
     /// Adds the next slice.
-    pub(super) fn add(&mut self, slice: &Interval) {
-        let tally = &slice.stats.measured;
-        let ended = tally.completed().saturating_add(tally.dropped);
-        self.count = self.count.saturating_add(tally.scheduled).saturating_sub(ended);
+    pub(super) fn add(&mut self, slice: &SliceCounts) {
+        let ended = slice.ended.saturating_add(slice.dropped);
+        self.count = self.count.saturating_add(slice.scheduled).saturating_sub(ended);
         self.ended = self.ended.saturating_add(ended);
         self.now = slice.end;
-        self.recent.push_back((slice.end, tally.scheduled));
+        self.recent.push_back((slice.end, slice.scheduled));
         while self.recent.front().is_some_and(|(end, _)| self.now.since(*end) >= self.age_max) {
             self.recent.pop_front();
         }

@@ -1,7 +1,7 @@
 //! Tests of the monitor with invented slices of 100 ms.
 
 use super::*;
-use measure::{Instant, OpKind, Stats};
+use measure::{Instant, OpKind, Stage, Stats};
 
 const OFFERED: OfferedLoad = OfferedLoad { rate: 200.0, regular: true, in_flight_max: 10_000 };
 
@@ -146,4 +146,48 @@ fn the_warmup_decides_nothing() {
     let warmup = Interval { stage: Stage::Warmup, ..slice(0, 20) };
     assert_eq!(monitor.add_slice(&warmup), None);
     assert!(matches!(monitor.add_slice(&slice(1, 20)), Some(Decision::Missed(_))));
+}
+
+/// A monitor of the sum of two parts must decide as a monitor of the whole run, at the same slice.
+#[test]
+fn the_counts_of_two_parts_decide_as_the_whole_run() {
+    let objectives = objectives(&["success >= 99%", "response p95 <= 20ms"]);
+    let rules = LevelRules { min_duration: SLICE * 50, may_pass_early: true, offered: Some(OFFERED) };
+    let monitor = || ObjectiveMonitor::new(&objectives, 0.05).for_level(rules);
+    for slow in [0, 2, 10] {
+        let (mut of_whole, mut of_parts) = (monitor(), monitor());
+        for number in 0..200 {
+            let mut parts = [slice(number, slow), slice(number, 0)];
+            for part in &mut parts {
+                let tally = &mut part.stats.measured;
+                (tally.scheduled, tally.started, part.in_flight) = (tally.ok, tally.ok, 3);
+            }
+            let [first, second] = parts.map(|part| SliceCounts::of(&part, &objectives).unwrap());
+            let mut sum = first.clone();
+            sum.merge(&second).unwrap();
+            let mut whole = slice(number, slow);
+            whole.merge(&slice(number, 0));
+            let tally = &mut whole.stats.measured;
+            (tally.scheduled, tally.started, whole.in_flight) = (tally.ok, tally.ok, 6);
+            assert_eq!(SliceCounts::of(&whole, &objectives), Some(sum.clone()));
+            let decided = of_whole.add_slice(&whole);
+            assert_eq!(of_parts.add_counts(&sum), decided, "slice {number}, {slow} slow");
+            if decided.is_some() {
+                break;
+            }
+        }
+        assert_eq!(of_parts.evidence(), of_whole.evidence());
+    }
+}
+
+#[test]
+fn counts_of_different_slices_are_not_added() {
+    let objectives = objectives(&["success >= 99%"]);
+    let counts = |number, objectives: &[Objective]| SliceCounts::of(&slice(number, 0), objectives).unwrap();
+    let mut sum = counts(1, &objectives);
+    assert_eq!(sum.merge(&counts(2, &objectives)), Err(UnlikeSlices));
+    assert_eq!(sum.merge(&counts(1, &[])), Err(UnlikeSlices));
+    assert_eq!(sum, counts(1, &objectives));
+    let warmup = Interval::new(Stage::Warmup, Instant::ZERO, Instant::from_nanos(1));
+    assert_eq!(SliceCounts::of(&warmup, &objectives), None);
 }

@@ -1,5 +1,6 @@
 //! `plimsoll agent`: makes a part of a run on several hosts. A coordinator starts it over ssh and talks to it over
-//! standard input and output. With `--fleet`, the agent waits on a message bus, and takes part in one run after the other.
+//! standard input and output. With `--fleet`, the agent waits on a message bus, and works for one coordinator after the
+//! other. A coordinator may make several runs one after the other, such as the levels of a search.
 //!
 //! This thread exchanges messages ([`session`]). Another thread prepares and makes the run ([`work`]). The run
 //! directory stays on this host.
@@ -18,7 +19,7 @@ use fleet::message::Hash;
 use fleet::transport::PipeToCoordinator;
 use fleet::transport::nats::{AgentName, BusOptions, NatsAgent};
 use policy::Policy;
-use session::Session;
+use session::SessionEnd;
 use std::io::{stdin, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -32,7 +33,7 @@ pub struct Args {
     /// The message bus on which the agent waits for runs.
     #[command(flatten)]
     bus: bus::Args,
-    /// End after one run.
+    /// End after one command.
     #[arg(long, requires = "fleet")]
     once: bool,
     /// YAML file with the loads that this host may make: targets, rate, concurrency, duration, verbs. See
@@ -62,8 +63,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     match args.bus.options() {
         Some(options) => wait_for_runs(&shared, &options, args.once),
         None => {
-            let pipe = PipeToCoordinator::new(stdin(), stdout());
-            exit_code(Session::new(&shared, Box::new(pipe)).run())
+            let mut pipe = PipeToCoordinator::new(stdin(), stdout());
+            exit_code(session::take_part(&shared, &mut pipe))
         }
     }
 }
@@ -74,14 +75,15 @@ fn wait_for_runs(shared: &Shared, options: &BusOptions, once: bool) -> Result<Ex
     let mut agent = NatsAgent::connect(options, name).map_err(|error| bus::unusable(&error))?;
     console::eprintln(&format!("agent {} waits for runs at {}", agent.name().as_str(), options.url));
     loop {
-        if let Some(connection) = agent.next_run(TICK) {
+        if let Some(mut connection) = agent.next_run(TICK) {
             let run = connection.run().as_str().to_owned();
-            let reason = Session::new(shared, Box::new(connection)).run();
+            let end = session::take_part(shared, &mut connection);
+            drop(connection);
             signals::forget_ordered();
             if once {
-                return exit_code(reason);
+                return exit_code(end);
             }
-            console::eprintln(&format!("run {run}: {}", about(reason)));
+            console::eprintln(&format!("run {run}: {}", about(end)));
         }
         if signals::arrived() > 0 {
             return Ok(progress::exit_of_interrupt().into());
@@ -90,25 +92,30 @@ fn wait_for_runs(shared: &Shared, options: &BusOptions, once: bool) -> Result<Ex
 }
 
 /// Describes the end of a run.
-fn about(reason: Option<StopReason>) -> String {
-    match reason {
-        Some(StopReason::Done) => "done".to_owned(),
-        Some(StopReason::Refused(refusal)) => {
-            format!("this agent refused to take part: the coordinator sent: {refusal}")
-        }
-        Some(StopReason::Aborted) => "the coordinator ended the run".to_owned(),
-        Some(StopReason::LeaseLost) => "the coordinator was silent for too long, so the load was stopped".to_owned(),
-        Some(StopReason::StartMissed) => "the order to start arrived too late".to_owned(),
-        Some(StopReason::Failed) => "this agent could not make its part".to_owned(),
-        None => "the connection to the coordinator ended, so the load was stopped".to_owned(),
+fn about(end: SessionEnd) -> String {
+    match end {
+        SessionEnd::NoRun => "the coordinator left before the run".to_owned(),
+        SessionEnd::ConnectionLost => "the connection to the coordinator ended, so the load was stopped".to_owned(),
+        SessionEnd::Run(reason) => match reason {
+            StopReason::Done => "done".to_owned(),
+            StopReason::Refused(refusal) => {
+                format!("this agent refused to take part: the coordinator sent: {refusal}")
+            }
+            StopReason::Aborted => "the coordinator ended the run".to_owned(),
+            StopReason::LeaseLost => "the coordinator was silent for too long, so the load was stopped".to_owned(),
+            StopReason::StartMissed => "the order to start arrived too late".to_owned(),
+            StopReason::Failed => "this agent could not make its part".to_owned(),
+        },
     }
 }
 
-/// Returns the exit code of an agent that took part in one run.
-fn exit_code(reason: Option<StopReason>) -> Result<ExitCode, Failure> {
-    match reason {
-        Some(StopReason::Done) => Ok(ExitCode::SUCCESS),
-        None | Some(StopReason::LeaseLost) => Err(Failure::could_not_run(about(reason))),
-        Some(_) => Ok(Exit::CouldNotRun.into()),
+/// Returns the exit code of an agent that worked for one coordinator.
+fn exit_code(end: SessionEnd) -> Result<ExitCode, Failure> {
+    match end {
+        SessionEnd::Run(StopReason::Done) => Ok(ExitCode::SUCCESS),
+        SessionEnd::NoRun | SessionEnd::ConnectionLost | SessionEnd::Run(StopReason::LeaseLost) => {
+            Err(Failure::could_not_run(about(end)))
+        }
+        SessionEnd::Run(_) => Ok(Exit::CouldNotRun.into()),
     }
 }

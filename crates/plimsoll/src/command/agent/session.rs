@@ -17,7 +17,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// The part of this agent in a run.
 pub struct Session<'a> {
     shared: &'a Shared,
-    connection: Box<dyn AgentTransport + 'a>,
+    connection: &'a mut dyn AgentTransport,
     agent: Agent,
     worker: Option<Worker>,
     /// Records from before the start, which the coordinator gets after the start.
@@ -26,16 +26,45 @@ pub struct Session<'a> {
     reason: Option<StopReason>,
 }
 
+/// End of the part of this agent in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionEnd {
+    /// The coordinator left, or was silent, before it began a run.
+    NoRun,
+    /// The run is over for this agent.
+    Run(StopReason),
+    /// The connection ended during the run.
+    ConnectionLost,
+}
+
+/// Takes part in the runs of one coordinator, one after the other, until the coordinator leaves or a run does not end
+/// regularly. Returns the end of the last run.
+pub fn take_part(shared: &Shared, connection: &mut dyn AgentTransport) -> SessionEnd {
+    let mut last = SessionEnd::NoRun;
+    loop {
+        match Session::new(shared, connection).run() {
+            SessionEnd::NoRun => return last,
+            end => last = end,
+        }
+        if last != SessionEnd::Run(StopReason::Done) || signals::arrived() > 0 {
+            return last;
+        }
+        signals::forget_ordered();
+    }
+}
+
 impl<'a> Session<'a> {
     /// Begins to take part in a run.
-    pub fn new(shared: &'a Shared, connection: Box<dyn AgentTransport + 'a>) -> Self {
+    fn new(shared: &'a Shared, connection: &'a mut dyn AgentTransport) -> Self {
         let agent = Agent::new(shared.build, AgentTime(shared.clock.nanos()));
         Self { shared, connection, agent, worker: None, held: Vec::new(), has_started: false, reason: None }
     }
 
-    /// Takes part in the run until it ends. Returns the reason for its end; `None` if the connection ended.
-    pub fn run(mut self) -> Option<StopReason> {
+    /// Takes part in the run until it ends.
+    fn run(mut self) -> SessionEnd {
+        let mut was_idle = true;
         while !self.agent.is_over() {
+            was_idle = self.agent.is_idle();
             let now = self.now();
             let left = self.agent.deadline().map_or(TICK, |at| Duration::from_nanos(at.0.saturating_sub(now.0)));
             let actions = match self.connection.receive(left.min(TICK)) {
@@ -56,7 +85,7 @@ impl<'a> Session<'a> {
                 self.carry_out(actions);
             }
         }
-        let Self { connection, worker, reason, has_started, .. } = self;
+        let Self { worker, reason, has_started, .. } = self;
         // Without a regular end, the load must stop. Its run directory gets its end in any case.
         if let Some(worker) = worker.filter(|_| reason != Some(StopReason::Done)) {
             signals::count_as_received(Signal::Terminate);
@@ -66,8 +95,11 @@ impl<'a> Session<'a> {
             }
             worker.end();
         }
-        drop(connection);
-        reason
+        match reason {
+            None | Some(StopReason::LeaseLost) if was_idle => SessionEnd::NoRun,
+            None => SessionEnd::ConnectionLost,
+            Some(reason) => SessionEnd::Run(reason),
+        }
     }
 
     fn now(&self) -> AgentTime {

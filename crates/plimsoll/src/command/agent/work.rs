@@ -5,7 +5,8 @@ use crate::command::load_command::LoadCommand;
 use crate::command::mix;
 use crate::execute::{self, PartEvent, PartOfFleet, RunOptions};
 use crate::failure::Failure;
-use crate::hosts::plan_text;
+use crate::hosts::SentSlices;
+use crate::hosts::plan_text::{Job, PlanText};
 use crate::live_metrics::LiveMetrics;
 use crate::progress::Progress;
 use crate::saved::OutputFormat;
@@ -27,7 +28,7 @@ pub enum WorkerEvent {
     Prepared,
     /// The load started at this instant.
     Started(Instant),
-    /// A record was saved.
+    /// A record was saved, or slices ended.
     Record {
         /// The record.
         record: String,
@@ -94,13 +95,13 @@ fn work(
     start: &Receiver<Instant>,
     events: &SyncSender<WorkerEvent>,
 ) -> Result<(), Failure> {
-    let words = plan_text::read(text)?;
-    let (command, own) = plan_text::command_of(&words, part.index, part.of)?;
-    policy.check_command(&command)?;
-    let (plan, options) = command.plan()?;
-    refuse_unlisted(&command, &plan)?;
+    let text = PlanText::read(text)?;
+    let job = Job::of(&text, part.index, part.of)?;
+    policy.check_command(&job.command)?;
+    let (plan, options) = job.plan()?;
+    refuse_unlisted(&job.command, &plan)?;
     let load = execute::load_text(&plan);
-    let mut plan = plan.split(own).map_err(Failure::usage)?;
+    let mut plan = plan.split(job.part).map_err(Failure::usage)?;
     policy.check_plan(&mut plan)?;
     execute::prepare(&mut plan)?;
     let run = String::from(run);
@@ -112,8 +113,9 @@ fn work(
     let (sender, receiver) = sync_channel(EVENTS_MAX);
     let of_fleet = PartOfFleet {
         part: FleetPart { run, index: part.index, of: part.of, load },
-        command: crate::redact::command_line(words),
+        command: crate::redact::command_line(text.words),
         start: at,
+        objectives: options.objectives.clone(),
         events: sender,
     };
     let options = RunOptions {
@@ -131,11 +133,15 @@ fn work(
     // The last copies of the sender end the thread, which must pass everything on before the run counts as ended.
     drop(options);
     let has_started = passing.join().unwrap_or(true);
-    if !has_started {
-        // The run was cancelled before its start, and has no results.
+    if !has_started || !job.is_kept() {
+        // A run that was cancelled before its start has no results.
         let _ = std::fs::remove_dir_all(&directory);
     }
-    match ran?.end.map(|end| end.reason) {
+    let run = ran?;
+    if let Some(failure) = execute::unreachable(&plan, &run).filter(|_| !job.may_be_unreachable()) {
+        return Err(failure);
+    }
+    match run.end.map(|end| end.reason) {
         Some(EndReason::DiskFull) => Err(Failure::could_not_run("its disk is full")),
         Some(EndReason::Failed { detail }) => Err(Failure::could_not_run(detail)),
         _ => Ok(()),
@@ -154,6 +160,10 @@ fn pass_on(run: &Receiver<PartEvent>, at: Instant, events: &SyncSender<WorkerEve
             PartEvent::Record(line) => match String::from_utf8(line) {
                 Ok(record) => WorkerEvent::Record { record, has_started },
                 Err(_) => WorkerEvent::Failed("a record is not text".to_owned()),
+            },
+            PartEvent::Slices(slices) => match serde_json::to_string(&SentSlices { slices }) {
+                Ok(record) => WorkerEvent::Record { record, has_started },
+                Err(error) => WorkerEvent::Failed(error.to_string()),
             },
         };
         let _ = events.send(event);

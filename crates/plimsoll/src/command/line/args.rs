@@ -1,8 +1,8 @@
 //! The flags of `line`: the load, and the search.
 
+use crate::command::load_command::LoadCommand;
 use crate::command::{get, mix, put};
 use crate::failure::Failure;
-use crate::hosts;
 use crate::load;
 use clap::ValueEnum;
 use engine::plan::Plan;
@@ -31,7 +31,6 @@ pub enum On {
     mut_arg("requests", |flag| flag.hide(true)),
     mut_arg("rate", |flag| flag.hide(true)),
     mut_arg("duration", |flag| flag.help(LEVEL_HELP)),
-    mut_args(hosts::hide),
     mut_arg("repeat", |flag| flag.hide(true)),
     mut_arg("cookies", |flag| flag.hide_short_help(true)),
     mut_arg("no_follow", |flag| flag.hide_short_help(true)),
@@ -71,7 +70,6 @@ pub enum OtherLoad {
     mut_arg("requests", |flag| flag.hide(true)),
     mut_arg("rate", |flag| flag.hide(true)),
     mut_arg("duration", |flag| flag.help(LEVEL_HELP)),
-    mut_args(hosts::hide),
     mut_arg("repeat", |flag| flag.hide(true))
 )]
 #[group(skip)]
@@ -91,7 +89,6 @@ pub struct PutArgs {
     mut_arg("requests", |flag| flag.hide(true)),
     mut_arg("rate", |flag| flag.hide(true)),
     mut_arg("duration", |flag| flag.help(LEVEL_HELP)),
-    mut_args(hosts::hide),
     mut_arg("repeat", |flag| flag.hide(true))
 )]
 #[group(skip)]
@@ -188,7 +185,8 @@ impl On {
         report::load_line::load(level, self.unit().steps())
     }
 
-    pub fn bounds(self, args: &SearchArgs) -> Bounds {
+    /// Returns the range of a search on this number of machines. Each machine needs at least one operation in flight.
+    pub fn bounds(self, args: &SearchArgs, machines: NonZeroU64) -> Bounds {
         let (from, to, precision) = match self {
             Self::Concurrency => (1, 4096, 0.05),
             Self::Rate => (100, 1_000_000, 0.02),
@@ -196,10 +194,14 @@ impl On {
         let steps = NonZeroU64::new(self.unit().steps()).unwrap_or(NonZeroU64::MIN);
         let or = |given: Option<NonZeroU64>, default| given.or(NonZeroU64::new(default)).unwrap_or(NonZeroU64::MIN);
         let or = |given, default| or(given, default).saturating_mul(steps);
-        // Level 1 is the lowest level of a search, so --from cannot be lower.
+        // The lowest level of a search, so --from cannot be lower.
+        let least = match self {
+            Self::Concurrency => machines,
+            Self::Rate => NonZeroU64::MIN,
+        };
         Bounds {
-            least: steps,
-            from: or(args.from, from),
+            least: least.saturating_mul(steps),
+            from: or(args.from, from.max(least.get())),
             to: or(args.to, to),
             precision: args.precision.unwrap_or(precision),
         }
@@ -232,6 +234,14 @@ impl Args {
             Some(OtherLoad::Mix(args)) => &args.mix.urls,
         }
     }
+
+    pub fn urls_mut(&mut self) -> &mut Vec<String> {
+        match &mut self.other {
+            None => &mut self.get.urls,
+            Some(OtherLoad::Put(args)) => &mut args.put.urls,
+            Some(OtherLoad::Mix(args)) => &mut args.mix.urls,
+        }
+    }
 }
 
 impl Load {
@@ -240,6 +250,15 @@ impl Load {
             Self::Get(args) => &mut args.common,
             Self::Put(args) => &mut args.common,
             Self::Mix(args) => &mut args.common,
+        }
+    }
+
+    /// Returns the command that makes the same load once.
+    pub fn into_command(self) -> LoadCommand {
+        match self {
+            Self::Get(args) => LoadCommand::Get(Box::new(args)),
+            Self::Put(args) => LoadCommand::Put(Box::new(args)),
+            Self::Mix(args) => LoadCommand::Mix(Box::new(args)),
         }
     }
 

@@ -1,13 +1,17 @@
 //! Expected duration of a search, before it starts.
 
-use super::args::{Args, LEVEL_TIME, On};
-use crate::load;
+use super::args::{Args, On};
+use super::search_load::Settings;
+use std::num::NonZeroU64;
 use std::time::Duration;
-use study::load_line::level::{self, LevelDuration};
+use study::load_line::level::LevelDuration;
 use study::load_line::search::Bounds;
 
 /// Typical duration of a failed level, as a fraction of the duration of a passed level.
 const FAILING: f64 = 0.3;
+
+/// Time that a run on several hosts takes longer than its load, because the agents prepare it and start together.
+const OF_FLEET: f64 = 1.5;
 
 /// Range in which the duration of a search usually lies.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,16 +23,20 @@ pub struct ExpectedTime {
 }
 
 /// Returns the expected duration of a search.
-pub fn of(args: &Args) -> ExpectedTime {
+pub fn of(args: &Args, machines: NonZeroU64) -> ExpectedTime {
     let (common, search) = args.common();
-    let level_time = common.load.duration.unwrap_or(LEVEL_TIME);
-    let bounds = search.on.bounds(search);
+    let settings = Settings::of(search, common);
+    let level_time = settings.level_time;
+    let bounds = search.on.bounds(search, machines);
     let rate = (search.on == On::Rate).then(|| search.on.load(bounds.from.get()));
-    let objectives = load::run_options(common).objectives;
-    let first = level::level_duration(&objectives, rate, level_time, search.level_max);
+    let first = settings.duration(bounds.from.get());
     // At a high rate, a level quickly has enough samples, so only the first levels take longer.
     let longer = 2.0 * first.min.saturating_sub(level_time).as_secs_f64();
-    let seconds = |(passing, failing): (f64, f64)| (passing + failing * FAILING) * level_time.as_secs_f64() + longer;
+    // After each failed level, the speed of the target is measured in a run of its own.
+    let overhead = if common.fleet.machines().is_some() { OF_FLEET } else { 0.0 };
+    let seconds = |(passing, failing): (f64, f64)| {
+        (passing + failing * FAILING) * level_time.as_secs_f64() + (passing + 2.0 * failing) * overhead + longer
+    };
     let (few, many) = bounds.levels_expected();
     let near_first = seconds(few) + rate.map_or(0.0, |rate| decisions(rate, first, bounds));
     let time = |seconds: f64| Duration::from_secs(seconds.round() as u64);

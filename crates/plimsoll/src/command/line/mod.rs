@@ -3,21 +3,31 @@
 
 mod args;
 pub mod expected_time;
+mod make_load;
 mod search;
+mod search_load;
 mod target_recovery;
 
 pub use args::Args;
+pub use make_load::{MadeLoad, MakeLoad, MonitorOfLevel};
+pub use search_load::{SearchLoad, Settings};
 
 use super::{get, mix, put};
 use crate::console;
+use crate::execute::RunOptions;
 use crate::failure::Failure;
+use crate::hosts::{self, Agents, Machines};
 use crate::load;
 use crate::load::location_client::{LocationClient, Patience};
 use crate::progress::Progress;
+use crate::saved::ci_output::CiOutput;
 use crate::saved::{self, load_line};
 use args::OtherLoad;
+use make_load::InProcess;
 use measure::result::load_line::Found;
-use std::path::Path;
+use search::Task;
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use study::load_line::search::Bounds;
 
@@ -25,42 +35,104 @@ use study::load_line::search::Bounds;
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
     let _ = sys::signals::catch_interrupts();
     check(&args)?;
-    let (common, _) = args.common();
-    let options = load::run_options(common);
-    common.output.check_files()?;
-    let (page, ci) = (common.output.html.clone(), common.output.ci.clone());
-    let base = match &options.directory {
-        Some(directory) => directory.clone(),
-        None => saved::default_directory(args.urls().first().map_or("line", String::as_str)),
-    };
+    let (base, options) = (directory(&args), load::run_options(args.common().0));
+    let output = Output::of(&args);
     search(args, &base, &options.progress)?;
-    let (line, last) = load_line::read_with_last_run(&base)?;
-    load_line::print(&line, options.format)?;
-    if let Some(file) = page {
-        load_line::write_html(&line, last.as_ref(), &base, file.as_deref())?;
-    }
-    ci.write(&base)?;
-    console::eprintln(&saved::saved_in(&base, options.format));
-    Ok(load_line::exit_code(&line).into())
+    output.show(&base, &options)
 }
 
-/// Runs a search, shows its progress, and saves all its levels below `base`. Also records the objects that a mix
-/// writes, for `cleanup`.
+/// Runs the command on this number of machines.
+pub fn run_on(args: Args, machines: Machines, count: NonZeroUsize) -> Result<ExitCode, Failure> {
+    let agents = NonZeroU64::try_from(count).unwrap_or(NonZeroU64::MIN);
+    check_on(&args, agents)?;
+    let (base, options) = (directory(&args), load::run_options(args.common().0));
+    hosts::check_unused(&base)?;
+    let output = Output::of(&args);
+    let mut connected = Agents::connect(&args.common().0.fleet, machines, count)?;
+    search::search(task(&args, agents, &base, &options.progress), &mut connected)?;
+    drop(connected);
+    output.show(&base, &options)
+}
+
+/// Returns the directory of the search.
+fn directory(args: &Args) -> PathBuf {
+    let given = args.common().0.output.out.clone();
+    given.unwrap_or_else(|| saved::default_directory(args.urls().first().map_or("line", String::as_str)))
+}
+
+/// The outputs of a finished search.
+struct Output {
+    page: Option<Option<PathBuf>>,
+    ci: CiOutput,
+}
+
+impl Output {
+    fn of(args: &Args) -> Self {
+        let output = &args.common().0.output;
+        Self { page: output.html.clone(), ci: output.ci.clone() }
+    }
+
+    fn show(self, base: &Path, options: &RunOptions) -> Result<ExitCode, Failure> {
+        let (line, last) = load_line::read_with_last_run(base)?;
+        load_line::print(&line, options.format)?;
+        if let Some(file) = self.page {
+            load_line::write_html(&line, last.as_ref(), base, file.as_deref())?;
+        }
+        self.ci.write(base)?;
+        console::eprintln(&saved::saved_in(base, options.format));
+        Ok(load_line::exit_code(&line).into())
+    }
+}
+
+/// Runs a search in this process, shows its progress, and saves all its levels below `base`. Also records the objects
+/// that a mix writes, for `cleanup`.
 ///
 /// # Errors
 /// Fails if a level cannot be run or saved. A search that finds no load line is a result, not an error.
 pub fn search(args: Args, base: &Path, progress: &Progress) -> Result<Found, Failure> {
-    let Some(OtherLoad::Mix(load)) = &args.other else { return search::search(args, base, progress) };
+    let Some(OtherLoad::Mix(load)) = &args.other else { return search_here(args, base, progress) };
     let Some(place) = mix::unlisted(&load.mix, &mix::plan(&load.mix)?)? else {
-        return search::search(args, base, progress);
+        return search_here(args, base, progress);
     };
     let stored = LocationClient::new(&load.mix.common, &place, Patience::Once)?;
-    stored.record_mix(|| search::search(args, base, progress))
+    stored.record_mix(|| search_here(args, base, progress))
 }
 
-/// Refuses flags that the search sets itself, and flags that contradict each other.
-pub fn check(args: &Args) -> Result<(), Failure> {
+fn search_here(args: Args, base: &Path, progress: &Progress) -> Result<Found, Failure> {
+    let task = task(&args, NonZeroU64::MIN, base, progress);
+    let load = args.parts().0;
+    let mut here = InProcess::new(load, task.settings.clone());
+    search::search(task, &mut here)
+}
+
+fn task<'b>(args: &Args, machines: NonZeroU64, base: &'b Path, progress: &Progress) -> Task<'b> {
     let (common, search) = args.common();
+    Task {
+        settings: Settings::of(search, common),
+        bounds: search.on.bounds(search, machines),
+        expected: expected_time::of(args, machines),
+        options: RunOptions { progress: progress.clone(), ..load::run_options(common) },
+        regular: !common.load.poisson,
+        base,
+    }
+}
+
+/// Refuses flags that the search sets itself, and flags that contradict each other. Checks the plan too.
+pub fn check(args: &Args) -> Result<(), Failure> {
+    check_on(args, NonZeroU64::MIN)?;
+    match &args.other {
+        None => get::plan::of(&args.get).map(|_| ()),
+        Some(OtherLoad::Put(args)) => put::plan(&args.put).map(|_| ()),
+        // Checking a mix would require a request to the target, for the record of its dataset.
+        Some(OtherLoad::Mix(_)) => Ok(()),
+    }
+}
+
+/// Refuses flags that the search sets itself on this number of machines, and flags that contradict each other. The plan
+/// may need files that only the machines have.
+fn check_on(args: &Args, machines: NonZeroU64) -> Result<(), Failure> {
+    let (common, search) = args.common();
+    common.output.check_files()?;
     let load = &common.load;
     let refused = [
         (load.concurrency.is_some(), "-c", "the search varies it; use --from and --to to bound it"),
@@ -72,16 +144,16 @@ pub fn check(args: &Args) -> Result<(), Failure> {
     if let Some((_, flag, why)) = refused.iter().find(|(given, ..)| *given) {
         return Err(Failure::usage(format!("{flag} cannot be used in a search: {why}")));
     }
-    let Bounds { from, to, .. } = search.on.bounds(search);
+    let Bounds { least, from, to, .. } = search.on.bounds(search, machines);
+    if from < least {
+        return Err(Failure::usage(format!(
+            "--from: each of the {machines} machines needs at least one operation in flight, so use --from {machines} or more"
+        )));
+    }
     let (from, to) = (search.on.load(from.get()), search.on.load(to.get()));
     if from > to {
         let default = if search.to.is_none() { " (the default)" } else { "" };
         return Err(Failure::usage(format!("--from {from} is above --to {to}{default}: lower --from, or raise --to")));
     }
-    match &args.other {
-        None => get::plan::of(&args.get).map(|_| ()),
-        Some(OtherLoad::Put(args)) => put::plan(&args.put).map(|_| ()),
-        // Checking a mix would require a request to the target, for the record of its dataset.
-        Some(OtherLoad::Mix(_)) => Ok(()),
-    }
+    Ok(())
 }

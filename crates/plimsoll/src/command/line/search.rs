@@ -1,87 +1,96 @@
 //! Runs levels one by one until the search has found the load line.
 
-use super::args::{Args, LEVEL_TIME, Load, On, SearchArgs};
-use super::expected_time::{self, ExpectedTime};
+use super::args::On;
+use super::expected_time::ExpectedTime;
+use super::make_load::{MadeLoad, MakeLoad};
+use super::search_load::{SearchLoad, Settings};
 use super::target_recovery::{Recovered, Recovery};
 use crate::console;
-use crate::execute::{self, RunOptions};
+use crate::execute::RunOptions;
 use crate::failure::Failure;
-use crate::load;
+use crate::progress;
 use crate::progress::state::Line;
 use crate::progress::state::line::Step;
-use crate::progress::{self, Progress};
 use crate::saved;
-use engine::plan::Plan;
 use measure::limits;
 use measure::result::Reason;
 use measure::result::load_line::{Found, Outcome};
-use measure::units::{Rate, format_span};
+use measure::units::format_span;
 use measure::{Enumerated, LimitedBy, ResultWord};
 use report::load_line::Level;
-use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store::{EndReason, SavedRun, StoreError, StudyLog, StudyRecord};
-use study::load_line::level::{self, FinishedLevel, LevelDuration, Unusable};
-use study::load_line::search::{Search, SearchStep};
-use study::objective_monitor::{LevelEvidence, ObjectiveMonitor, OfferedLoad, SLICE};
+use study::load_line::level::{self, FinishedLevel, Unusable};
+use study::load_line::search::{Bounds, Search, SearchStep};
+use study::objective_monitor::{LevelEvidence, ObjectiveMonitor, OfferedLoad};
 
 /// Directory of the levels.
 const LEVELS: &str = "levels";
-/// Runs a search, shows its progress, and saves all its levels below `base`.
+
+/// The search to make, and how the user sees it.
+pub struct Task<'t> {
+    pub settings: Settings,
+    pub bounds: Bounds,
+    pub expected: ExpectedTime,
+    /// The options of all levels.
+    pub options: RunOptions,
+    /// `true` if operations start at equal intervals.
+    pub regular: bool,
+    /// The directory of the search.
+    pub base: &'t Path,
+}
+
+/// Runs a search, shows its progress, and saves all its levels. `load` makes the loads.
 ///
 /// # Errors
 /// Fails if a level cannot be run or saved. A search that finds no load line is a result, not an error.
-pub fn search(args: Args, base: &Path, progress: &Progress) -> Result<Found, Failure> {
-    let expected = expected_time::of(&args);
-    let (mut load, args) = args.parts();
-    let level_time = *load.common().load.duration.get_or_insert(LEVEL_TIME);
-    let options = RunOptions { progress: progress.clone(), ..load::run_options(load.common()) };
-    let bounds = args.on.bounds(&args);
-    let begin = StudyRecord::line(args.on.unit(), bounds.precision);
+pub fn search(task: Task<'_>, load: &mut dyn MakeLoad) -> Result<Found, Failure> {
+    let Task { settings, bounds, expected, options, regular, base } = task;
+    let unit = settings.args.on.unit();
+    let begin = StudyRecord::line(unit, bounds.precision);
     let log = StudyLog::create(base, &begin).map_err(|error| cannot_save(&error))?;
-    let mut levels = Levels { load, args, level_time, options, base: base.to_owned(), log, levels: Vec::new() };
+    let mut levels = Levels { load, settings, options, regular, base: base.to_owned(), log, levels: Vec::new() };
     levels.announce(expected);
-    progress.show(|state| state.line = Some(Line::new(levels.args.on.unit())));
+    levels.options.progress.show(|state| state.line = Some(Line::new(unit)));
     let found = levels.search(&mut Search::new(bounds))?;
     levels.log.append(&StudyRecord::Found(found)).map_err(|error| cannot_save(&error))?;
     Ok(found)
 }
 
 /// The levels that were run, and the settings for the next levels.
-struct Levels {
-    load: Load,
-    args: SearchArgs,
-    /// Duration of each level.
-    level_time: Duration,
+struct Levels<'l> {
+    load: &'l mut dyn MakeLoad,
+    settings: Settings,
     options: RunOptions,
+    regular: bool,
     base: PathBuf,
     log: StudyLog,
     /// Each level that was run, with its load in steps.
     levels: Vec<(u64, Level)>,
 }
 
-impl Levels {
+impl Levels<'_> {
     /// Prints the expected duration of the search.
     fn announce(&self, expected: ExpectedTime) {
-        let longer = match self.args.on {
+        let longer = match self.settings.args.on {
             On::Concurrency => String::new(),
             On::Rate => format!(
                 "; the more the response times vary, the longer a level near the line takes (at most {})",
-                format_span(self.args.level_max.max(self.level_time))
+                format_span(self.settings.args.level_max.max(self.settings.level_time))
             ),
         };
         console::eprintln(&format!(
             "searching for the load line in {}: about {} to {}, levels of {}{longer}",
-            self.args.on.unit().name(),
+            self.settings.args.on.unit().name(),
             format_span(expected.shortest),
             format_span(expected.longest),
-            format_span(self.level_time)
+            format_span(self.settings.level_time)
         ));
     }
 
     fn search(&mut self, search: &mut Search) -> Result<Found, Failure> {
-        let recovery = Recovery::before(&self.plan(self.args.on.unit().steps())?, &self.options, &self.base)?;
+        let recovery = Recovery::before(self.load, &self.options, &self.base)?;
         loop {
             let level = match search.next() {
                 SearchStep::Done(found) => return Ok(found),
@@ -98,7 +107,7 @@ impl Levels {
             if !outcome.is_passed() {
                 self.show_step(Step::Recovery);
                 let passed = self.passed_below(level);
-                match recovery.wait(self.args.recovery, &saved)? {
+                match recovery.wait(self.load, self.settings.args.recovery, &saved)? {
                     Recovered::Whole => {}
                     Recovered::InPart => return Ok(Found::NotRecovered { passed, failed: level }),
                     Recovered::Gone => return Ok(Found::Gone { passed, failed: level }),
@@ -122,16 +131,17 @@ impl Levels {
     fn is_beyond_client(&self, level: u64) -> bool {
         let last = self.levels.iter().rev().take(2);
         let mine = last.filter(|(step, run)| *step == level && !run.passed && run.limited_by_client);
-        self.args.on == On::Rate && mine.count() == 2
+        self.settings.args.on == On::Rate && mine.count() == 2
     }
 
     /// Pauses between two levels, unless the user interrupts.
-    fn rest(&self) {
+    fn rest(&mut self) {
         const STEP: Duration = Duration::from_millis(50);
         let begun = std::time::Instant::now();
-        while begun.elapsed() < self.args.rest && sys::signals::interrupts().count == 0 {
+        let rest = self.settings.args.rest;
+        while begun.elapsed() < rest && sys::signals::interrupts().count == 0 {
             self.options.progress.refresh();
-            std::thread::sleep(STEP.min(self.args.rest));
+            self.load.pause(STEP.min(rest));
         }
     }
 
@@ -139,55 +149,25 @@ impl Levels {
         self.options.progress.show(|state| state.line.iter_mut().for_each(|line| line.step = step));
     }
 
-    /// Returns the plan of a level.
-    fn plan(&mut self, level: u64) -> Result<Plan, Failure> {
-        let load = &mut self.load.common().load;
-        match self.args.on {
-            On::Concurrency => load.concurrency = NonZeroU64::new(level),
-            On::Rate => load.rate = Rate::per_second(self.args.on.load(level)),
-        }
-        let mut plan = self.load.plan()?;
-        execute::prepare(&mut plan)?;
-        Ok(plan)
-    }
-
-    /// Returns the duration of a level.
-    fn duration(&self, level: u64) -> LevelDuration {
-        let rate = (self.args.on == On::Rate).then(|| self.args.on.load(level));
-        level::level_duration(&self.options.objectives, rate, self.level_time, self.args.level_max)
-    }
-
-    /// Returns the offered load of a level, or `None` in the closed model.
-    fn offered(&mut self, level: u64, plan: &Plan) -> Option<OfferedLoad> {
-        let regular = !self.load.common().load.poisson;
-        let in_flight_max = plan.load.in_flight_max();
-        let rate = self.args.on.load(level);
-        (self.args.on == On::Rate).then_some(OfferedLoad { rate, regular, in_flight_max })
-    }
-
     /// Runs a level. Returns `None` if the user interrupts. A level that confirms an earlier result never stops early.
     fn run(&mut self, level: u64, confirming: bool) -> Result<Option<(Outcome, SavedRun)>, Failure> {
-        let load = self.args.on.load(level);
+        let load = self.settings.args.on.load(level);
         let name = format!("{LEVELS}/{:02}-{load}", self.levels.len() + 1);
         self.show_step(Step::Level { load, confirming });
-        let mut plan = self.plan(level)?;
-        let duration = self.duration(level);
-        plan.slices = Some(SLICE);
-        plan.stop.time = Some(duration.max);
-        if duration.min > self.level_time {
+        let duration = self.settings.duration(level);
+        if duration.min > self.settings.level_time {
             let least = format_span(Duration::from_secs(duration.min.as_secs()));
             console::eprintln(&format!("  {load:>7}: takes {least}, to get enough operations for its percentiles"));
         }
-        let rules = duration.rules(self.offered(level, &plan), confirming);
-        let monitor = ObjectiveMonitor::new(&self.options.objectives, 1.0 - self.args.confidence).for_level(rules);
-        let options = RunOptions {
-            directory: Some(self.base.join(&name)),
-            monitor: Some(monitor),
-            probe: None,
-            ..self.options.clone()
+        let (Settings { args, objectives, .. }, regular) = (&self.settings, self.regular);
+        let (is_open, alpha) = (args.on == On::Rate, 1.0 - args.confidence);
+        let monitor = |in_flight_max| {
+            let offered = is_open.then_some(OfferedLoad { rate: load, regular, in_flight_max });
+            ObjectiveMonitor::new(objectives, alpha).for_level(duration.rules(offered, confirming))
         };
-        let (saved, monitor) = execute::run_level(&plan, &options)?;
-        let evidence = monitor.map(|monitor| monitor.evidence());
+        let options = RunOptions { directory: Some(self.base.join(&name)), probe: None, ..self.options.clone() };
+        let made = self.load.make(SearchLoad::Level(level), &options, Some(&monitor))?;
+        let Some(MadeLoad { run: saved, evidence }) = made else { return Ok(None) };
         let outcome = evidence.map(|evidence| outcome(evidence, &saved));
         let certain = evidence.is_some_and(|evidence| evidence.certain);
         let record = StudyRecord::Level { level, directory: name.clone(), outcome: outcome.clone(), certain };
@@ -222,7 +202,7 @@ fn outcome(evidence: LevelEvidence, saved: &SavedRun) -> Outcome {
         _ => None,
     };
     let limited_by = limits::limited_by(summary, &saved.begin.model);
-    let client = limited_by.is_client().then(|| limited_by.to_string());
+    let client = report::limit::limiting_client(saved);
     let unusable = result.reasons.iter().find(|reason| reason.word() == ResultWord::Unusable);
     let unusable = unusable.map(|reason| (reason, report::result::text(reason)));
     let unusable = unusable.as_ref().and_then(|(reason, text)| match reason {

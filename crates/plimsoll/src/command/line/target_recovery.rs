@@ -5,23 +5,18 @@
 //! wait ends when these operations are about as fast as before the first level. Before the wait, a message shows the
 //! maximum wait, which the search calculates from the backlog and the target's rate.
 
+use super::make_load::{MadeLoad, MakeLoad};
+use super::search_load::SearchLoad;
 use crate::console;
-use crate::execute::{self, RunOptions};
+use crate::execute::RunOptions;
 use crate::failure::Failure;
 use crate::live_metrics::LiveMetrics;
 use crate::saved;
-use engine::plan::{LoadModel, Plan, StopAfter};
-use engine::schedule::Profile;
 use measure::units::format_span;
-use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use store::SavedRun;
 
-/// Number of operations in a measurement.
-const OPS: NonZeroU64 = NonZeroU64::new(5).unwrap();
-/// Maximum duration of a measurement.
-const TIME: Duration = Duration::from_secs(5);
 /// The target has recovered if the median service time is at most `SLOWER_MAX` times the longest service time before
 /// the search, plus `SLACK`.
 const SLOWER_MAX: f64 = 2.0;
@@ -37,9 +32,8 @@ const BACKLOG_MAX: Duration = Duration::from_secs(600);
 /// Name of the directory for a measurement. Each measurement replaces the previous one.
 const DIRECTORY: &str = "recovery";
 
-/// The speed of a target before the search, and the plan to measure it again.
+/// The speed of a target before the search, and how to measure it again.
 pub struct Recovery {
-    plan: Plan,
     options: RunOptions,
     directory: PathBuf,
     /// Longest service time before the search, in nanoseconds. `None` if no operation ended.
@@ -59,10 +53,7 @@ pub enum Recovered {
 
 impl Recovery {
     /// Measures a few operations before the first level.
-    pub fn before(plan: &Plan, options: &RunOptions, base: &Path) -> Result<Self, Failure> {
-        let stop = StopAfter { time: Some(TIME), ops: Some(OPS), ..StopAfter::default() };
-        let load = LoadModel::Closed { slots: Profile::slots(NonZeroU64::MIN), think: Duration::ZERO };
-        let plan = Plan { load, stop, warmup: Duration::ZERO, log_ops: false, ..plan.clone() };
+    pub fn before(load: &mut dyn MakeLoad, options: &RunOptions, base: &Path) -> Result<Self, Failure> {
         let directory = base.join(DIRECTORY);
         let options = RunOptions {
             directory: Some(directory.clone()),
@@ -74,28 +65,30 @@ impl Recovery {
             metrics: LiveMetrics::default(),
             ..options.clone()
         };
-        let mut recovery = Self { plan, options, directory, before: None };
-        recovery.before = execute::run(&recovery.plan, &recovery.options)?.summary().all.service.max();
-        Ok(recovery)
+        let made = load.make(SearchLoad::Before, &options, None)?;
+        let before = made.and_then(|made| made.run.summary().all.service.max());
+        Ok(Self { options, directory, before })
     }
 
     /// Waits until the target is as fast as before the search. The maximum wait is `most`, or three times the expected
     /// duration of the backlog of `level`.
-    pub fn wait(&self, most: Duration, level: &SavedRun) -> Result<Recovered, Failure> {
+    pub fn wait(&self, load: &mut dyn MakeLoad, most: Duration, level: &SavedRun) -> Result<Recovered, Failure> {
         let Some(before) = self.before else { return Ok(Recovered::Whole) };
         let most = most.max(backlog_time(level).mul_f64(BACKLOG_SLOWER).min(BACKLOG_MAX));
         announce(level, most);
         let allowed = Duration::from_nanos(before).mul_f64(SLOWER_MAX) + SLACK;
         let begun = Instant::now();
-        let mut serves = false;
+        let (mut serves, mut asked) = (false, 0);
         loop {
-            let run = self.ask()?;
+            asked += 1;
+            let Some(run) = self.ask(load)? else { return Ok(Recovered::Whole) };
             let now = run.summary().all.service.quantile(0.5).map(Duration::from_nanos);
             // Operations in flight at the end are not failures, because they may only need more time.
             serves |= run.summary().all.ok > 0 || run.summary().stats.measured.unfinished > 0;
             let recovered = now.is_some_and(|now| now <= allowed) && run.summary().all.failed == 0;
             let waited = begun.elapsed();
-            if recovered && waited > Duration::from_secs(1) {
+            // On several hosts, even the first measurement takes longer than a second.
+            if recovered && asked > 1 && waited > Duration::from_secs(1) {
                 let time = format_span(Duration::from_millis(waited.as_millis() as u64 / 100 * 100));
                 console::eprintln(&format!("          the target has recovered after {time}"));
             }
@@ -105,14 +98,16 @@ impl Recovery {
             if waited >= most {
                 return Ok(if serves { Recovered::InPart } else { Recovered::Gone });
             }
-            std::thread::sleep(PAUSE);
+            load.pause(PAUSE);
         }
     }
 
-    fn ask(&self) -> Result<SavedRun, Failure> {
+    /// Measures a few operations. Returns `None` if the user interrupts.
+    fn ask(&self, load: &mut dyn MakeLoad) -> Result<Option<SavedRun>, Failure> {
         saved::remove_earlier(&self.directory)?;
         // The target may have crashed under the load and may be restarting, so an unreachable target is not an error.
-        execute::run_level(&self.plan, &self.options).map(|(run, _)| run)
+        let made = load.make(SearchLoad::Recovery, &self.options, None)?;
+        Ok(made.map(|MadeLoad { run, .. }| run))
     }
 }
 

@@ -47,7 +47,7 @@ fn project(trial: &TrialCommand, assumed: Option<f64>) -> Projected {
             fill::estimate(&args).map(|estimate| of_fill(&args, &estimate, assumed)).unwrap_or_default()
         }
         Ok(LoadCommand::Line(args)) => {
-            Projected { time: Some(line::expected_time::of(&args).longest), ..Projected::default() }
+            Projected { time: Some(line::expected_time::of(&args, NonZeroU64::MIN).longest), ..Projected::default() }
         }
         Err(_) => Projected::default(),
         Ok(command) => command.plan().map(|(plan, _)| of_plan(&plan, assumed)).unwrap_or_default(),

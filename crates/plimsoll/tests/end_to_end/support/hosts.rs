@@ -62,8 +62,18 @@ impl Hosts {
 impl Host {
     /// Returns the run directory that the agent of this host made, if it has made one.
     pub fn run(&self) -> Option<PathBuf> {
-        let runs = fs::read_dir(self.directory.join("state/plimsoll/runs")).ok()?;
-        runs.flatten().map(|entry| entry.path()).find(|path| path.join("records.jsonl.zst").exists())
+        self.runs().into_iter().next()
+    }
+
+    /// Returns the run directories that agents of this host made.
+    pub fn runs(&self) -> Vec<PathBuf> {
+        let runs = fs::read_dir(self.directory.join("state/plimsoll/runs")).into_iter().flatten().flatten();
+        runs.map(|entry| entry.path()).filter(|path| path.join("records.jsonl.zst").exists()).collect()
+    }
+
+    /// Returns the number of logins so far.
+    pub fn logins(&self) -> usize {
+        self.sshd.connections()
     }
 
     /// Returns the path of the copied program, if there is one.
