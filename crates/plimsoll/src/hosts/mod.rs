@@ -112,6 +112,7 @@ type Connections = (Vec<String>, Box<dyn CoordinatorTransport>, Vec<Remote>);
 pub fn run(command: &mut LoadCommand, machines: Machines, count: NonZeroUsize) -> Result<ExitCode, Failure> {
     let directory = directory(command)?;
     let common = command.common();
+    common.output.check_files()?;
     let mut agents = Agents::connect(&common.fleet, machines, count)?;
     let (settings, options) = (agents.settings.clone(), load::run_options(common));
     let received = Received::new(&directory, &agents.names, options.progress.clone(), None);
