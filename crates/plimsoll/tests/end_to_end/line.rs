@@ -1,6 +1,6 @@
 //! The search for the load line, against servers that become slow above a known concurrency.
 
-use crate::support::{Ended, TestDir, all_cores};
+use crate::support::{Ended, TestDir, all_cores, shared_cores};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
