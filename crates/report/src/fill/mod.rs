@@ -205,7 +205,7 @@ fn headline(fill: &SavedFill) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::Style;
+    use crate::{Style, fill_schema, fill_text, json_fill};
     use cost::{Months, PriceSheet};
     use store::fill_directory::{FORMAT, Identity};
     use store::journal::{
@@ -337,16 +337,16 @@ pub(crate) mod tests {
             "name: mine\ncurrency: USD\ndate: 2026-01-31\nstorage: {price: 100, per: GB}\nrequests: {put: 50}\n";
         let prices =
             Costs { sheets: vec![PriceSheet::parse(sheet).unwrap()], keep: "2 months".parse::<Months>().unwrap() };
-        let shown = crate::fill_text(&fill, &prices, &Style::default());
+        let shown = fill_text(&fill, &prices, &Style::default());
         assert!(shown.starts_with("PASS · 10 objects stored · "), "{shown}");
         for part in
             ["10.00 MB (50.00 %) were sent again", "3.00 USD", "finished", "for keeping what is stored for 2.00 months"]
         {
             assert!(shown.contains(part), "{part}: {shown}");
         }
-        let value = serde_json::to_value(json(&fill, &prices)).unwrap();
+        let value = serde_json::to_value(json_fill(&fill, &prices)).unwrap();
         assert!(jsonschema::is_valid(&fill_schema(), &value), "{value:#}");
         assert_eq!((&value["result"], &value["costs"][0]["sum"]), (&"pass".into(), &"3.000000".into()));
-        assert!(!text(&fill, &Costs { sheets: Vec::new(), ..prices }, &Style::default()).contains("Costs"));
+        assert!(!fill_text(&fill, &Costs { sheets: Vec::new(), ..prices }, &Style::default()).contains("Costs"));
     }
 }
