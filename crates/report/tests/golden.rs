@@ -5,10 +5,12 @@ mod common;
 
 use common::{HOSTILE, cases};
 use measure::ResultWord;
+use measure::result::load_line::Outcome;
 use measure::stats::Dimension;
 use measure::{Label, LimitedBy};
 use report::ci::{Suite, annotations, junit};
 use report::json::{LabelKind, QuantileState};
+use report::load_line::Level;
 use report::{
     JsonRepeats, JsonReport, SHORT_LINES_MAX, Style, comparison_schema, json, json_repeats, other_tools,
     repeats_schema, schema, short_text, text,
@@ -322,4 +324,18 @@ fn too_few_samples_show_no_percentile() {
     for needed in ["n/a (needs 5)", "n/a (needs 299)", "n/a (needs 2,995)", "n/a (needs 29,956)"] {
         assert!(shown.contains(needed), "{needed} is missing in\n{shown}");
     }
+}
+
+#[test]
+fn a_host_whose_client_limited_a_level_is_named() {
+    let level = |limit: LimitedBy| {
+        let mut run = common::fleet();
+        let fleet = run.end.as_mut().and_then(|end| end.fleet.as_mut()).unwrap();
+        fleet.agents[1].limited_by = limit;
+        Level::of(8.0, "levels/01-8", &run, Some(Outcome::Passed), true)
+    };
+    let limited = level(LimitedBy::ClientCpu);
+    assert_eq!((limited.limited_by_client, &*limited.metrics.limited_by), (true, "client CPU (host client-2)"));
+    let by_target = level(LimitedBy::Target);
+    assert!(!by_target.limited_by_client && !by_target.metrics.limited_by.contains("client-2"));
 }

@@ -111,7 +111,7 @@ impl LoadCommand {
         if let Some(machines) = self.common().fleet.machines() {
             let count = hosts::check(&mut self, &machines)?;
             return match self {
-                Self::Line(args) => line::run_on(*args, machines, count),
+                Self::Line(args) => line::run_on(&args, machines, count),
                 mut other => hosts::run(&mut other, machines, count),
             };
         }

@@ -42,14 +42,14 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
 }
 
 /// Runs the command on this number of machines.
-pub fn run_on(args: Args, machines: Machines, count: NonZeroUsize) -> Result<ExitCode, Failure> {
+pub fn run_on(args: &Args, machines: Machines, count: NonZeroUsize) -> Result<ExitCode, Failure> {
     let agents = NonZeroU64::try_from(count).unwrap_or(NonZeroU64::MIN);
-    check_on(&args, agents)?;
-    let (base, options) = (directory(&args), load::run_options(args.common().0));
+    check_on(args, agents)?;
+    let (base, options) = (directory(args), load::run_options(args.common().0));
     hosts::check_unused(&base)?;
-    let output = Output::of(&args);
+    let output = Output::of(args);
     let mut connected = Agents::connect(&args.common().0.fleet, machines, count)?;
-    search::search(task(&args, agents, &base, &options.progress), &mut connected)?;
+    search::search(task(args, agents, &base, &options.progress), &mut connected)?;
     drop(connected);
     output.show(&base, &options)
 }
