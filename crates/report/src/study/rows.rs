@@ -38,11 +38,14 @@ impl MedianRange {
         median(values).map(|median| Self { median, least, most, count })
     }
 
-    /// As [`Self::of`], for ratios. The mean of the two middle ratios is the geometric one, so that the median of the
-    /// inverse ratios is the inverse, as in a comparison.
+    /// As [`Self::of`], for ratios. The mean of the two middle ratios is the geometric one, as in a comparison, so that the
+    /// median of the inverse ratios is the inverse. A trial without a success has no logarithm.
     fn of_ratios(ratios: Vec<f64>) -> Option<Self> {
+        if !ratios.iter().all(|ratio| ratio.is_normal()) {
+            return Self::of(ratios);
+        }
         let Self { median, least, most, count } = Self::of(ratios.into_iter().map(f64::ln).collect())?;
-        (!median.is_nan()).then(|| Self { median: median.exp(), least: least.exp(), most: most.exp(), count })
+        Some(Self { median: median.exp(), least: least.exp(), most: most.exp(), count })
     }
 }
 
