@@ -250,7 +250,7 @@ mod tests {
 
         let other = Identity { copies: 3, ..identity() };
         let error = FillDirectory::start(&path, &other).unwrap_err().to_string();
-        let reason = "those of this fill in copies (1, now 3); use another --out, or the same flags";
+        let reason = "other settings (copies (1, now 3)); use another --out, or the same flags as before";
         assert!(error.ends_with(reason), "{error}");
         assert_eq!(FillDirectory::open(&path).unwrap().identity(), &identity());
         assert!(!path.join("fill.json.new").exists());
