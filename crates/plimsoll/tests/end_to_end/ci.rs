@@ -89,13 +89,13 @@ fn a_measuring_command_writes_all_files_for_ci() {
 }
 
 #[test]
-fn an_unreachable_target_is_an_error_in_junit() {
+fn an_unreachable_target_is_a_failure_in_junit() {
     let place = TestDir::new();
     let closed = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap();
     let ended = place.run(["get", &format!("http://{closed}/"), "--junit", "junit.xml", "--out", "out"]);
     ended.expect(4);
     let xml = fs::read_to_string(place.path("junit.xml")).unwrap();
-    assert!(xml.contains("errors=\"1\"") && xml.contains("connection refused"), "{xml}");
+    assert!(xml.contains("<failure message=\"the target could not be reached: connection refused\""), "{xml}");
 }
 
 #[test]

@@ -51,7 +51,10 @@ fn every_object_is_uploaded_read_back_and_deleted_once() {
     let again = json(run(&place, &endpoint, &words).expect(0));
     assert_eq!((&again["stored"], &again["sent_bytes"]), (&50.into(), &first["sent_bytes"]), "nothing is sent again");
     let other = run(&place, &endpoint, &[&words[..], &["--prefix", "x-"]].concat());
-    assert!(other.code == Some(2) && other.stderr.contains("those of this fill in dataset names"), "{other:?}");
+    assert!(
+        other.code == Some(2) && other.stderr.contains("the fill in this directory has other settings (dataset names"),
+        "{other:?}"
+    );
     let deleted = json(run(&place, &endpoint, &[&words[..], &["--delete"]].concat()).expect(0));
     assert_eq!(deleted["deleted"], 50);
     let text = place.run(["report", "fill"]);
