@@ -244,13 +244,25 @@ fn a_search_on_rate_accepts_flags_of_the_open_model() {
     let _cores = shared_cores();
     let place = TestDir::new();
     let (server, url) = place.serve(&[]);
-    let search =
-        ["line", "--on", "rate", "--from", "20", "--to", "40", "-d", "500ms", "--in-flight-max", "7", "--poisson"];
+    let search = [
+        "line",
+        "--on",
+        "rate",
+        "--from",
+        "20",
+        "--to",
+        "40",
+        "-d",
+        "500ms",
+        "--in-flight-max",
+        "7",
+        "--level-max",
+        "2s",
+        "--poisson",
+    ];
     let ended = place.run(search.iter().chain(&["--out", "search", &url]));
     assert_ne!(ended.code, Some(2), "{}", ended.stderr);
-    let mut entries = std::fs::read_dir(place.path("search")).unwrap().flatten().map(|entry| entry.path());
-    let level = entries.find(|path| path.is_dir()).unwrap();
-    let shown = place.run(["report".into(), level.into_os_string(), "--full".into()]);
+    let shown = place.run(["report", "search/levels/01-20", "--full"]);
     assert!(shown.stdout.contains("at most 7 in flight"), "{}", shown.stdout);
     server.stop();
 }
