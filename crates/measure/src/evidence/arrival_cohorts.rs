@@ -142,6 +142,22 @@ impl ArrivalCohorts {
         let Self(cohorts) = other;
         cohorts.iter().for_each(|cohort| self.add(cohort));
     }
+
+    /// Returns cohorts with one operation per millisecond, over `seconds`. `response` takes the time at which an operation
+    /// is due, and returns the response time of this operation, both in seconds.
+    #[cfg(test)]
+    pub(crate) fn simulated(seconds: f64, mut response: impl FnMut(f64) -> f64) -> Self {
+        let mut cohorts = Self::default();
+        for millisecond in 0..(seconds * 1e3) as u64 {
+            let nanos = (response(millisecond as f64 / 1e3) * 1e9) as u64;
+            let cohort = cohorts.at(millisecond * 1_000_000);
+            cohort.scheduled += 1;
+            cohort.ended += 1;
+            cohort.response_nanos += nanos;
+            cohorts.at(millisecond * 1_000_000 + nanos).departed += 1;
+        }
+        cohorts
+    }
 }
 
 #[cfg(test)]

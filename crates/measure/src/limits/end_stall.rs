@@ -25,14 +25,24 @@ pub struct EndStall {
 }
 
 /// Period in which fewer operations end than [`DEPARTED_MAX`] of the due ones.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Stall {
-    /// Cumulative sum of the missing operations (CUSUM; Page, "Continuous inspection schemes", 1954).
-    sum: f64,
-    peak: f64,
     from: f64,
     due: f64,
     departed: f64,
+    /// Largest value of [`Self::size`] so far.
+    peak: f64,
+}
+
+impl Stall {
+    fn at(from: f64) -> Self {
+        Self { from, due: 0.0, departed: 0.0, peak: 0.0 }
+    }
+
+    /// Returns the cumulative sum of the missing operations (CUSUM; Page, "Continuous inspection schemes", 1954).
+    fn size(&self) -> f64 {
+        DEPARTED_MAX * self.due - self.departed
+    }
 }
 
 impl EndStall {
@@ -40,26 +50,21 @@ impl EndStall {
     /// recovered from a similar stall before.
     #[must_use]
     pub fn of(cohorts: &ArrivalCohorts, seconds: f64) -> Option<Self> {
-        let (mut stall, mut before) = (Stall::default(), 0.0_f64);
-        let scheduled = || cohorts.all().iter().filter(|cohort| cohort.middle() < seconds);
-        for cohort in scheduled() {
-            let (due, departed) = (cohort.scheduled as f64, cohort.departed as f64);
-            let sum = stall.sum + DEPARTED_MAX * due - departed;
-            if sum <= 0.0 {
+        let (mut last, mut before) = (None, 0.0_f64);
+        for cohort in cohorts.all().iter().filter(|cohort| cohort.middle() < seconds) {
+            let mut stall = last.unwrap_or_else(|| Stall::at(cohort.start()));
+            stall.due += cohort.scheduled as f64;
+            stall.departed += cohort.departed as f64;
+            if stall.size() <= 0.0 {
                 before = before.max(stall.peak);
-                stall = Stall::default();
-                continue;
+                last = None;
+            } else {
+                stall.peak = stall.peak.max(stall.size());
+                last = Some(stall);
             }
-            if stall.sum == 0.0 {
-                stall.from = cohort.start();
-            }
-            (stall.sum, stall.peak) = (sum, stall.peak.max(sum));
-            (stall.due, stall.departed) = (stall.due + due, stall.departed + departed);
         }
+        let stall = last.filter(|stall| stall.size() >= (LASTING * stall.peak).max(UNPRECEDENTED * before))?;
         let length = seconds - stall.from;
-        if stall.sum <= 0.0 || stall.sum < LASTING * stall.peak || stall.sum < UNPRECEDENTED * before || length <= 0.0 {
-            return None;
-        }
         // A target with long response times always has operations in flight (Little's law).
         let usual = mean_response(cohorts, stall.from)?;
         let waiting = stall.due - stall.departed - stall.due / length * usual;
@@ -90,17 +95,8 @@ mod tests {
 
     /// Returns the end stall of 1,000 operations per second over `seconds`. `response` takes the time at which an
     /// operation is due, and returns its response time, both in seconds.
-    fn found(seconds: f64, mut response: impl FnMut(f64) -> f64) -> Option<EndStall> {
-        let mut cohorts = ArrivalCohorts::default();
-        for millisecond in 0..(seconds * 1e3) as u64 {
-            let nanos = (response(millisecond as f64 / 1e3) * 1e9) as u64;
-            let cohort = cohorts.at(millisecond * 1_000_000);
-            cohort.scheduled += 1;
-            cohort.ended += 1;
-            cohort.response_nanos += nanos;
-            cohorts.at(millisecond * 1_000_000 + nanos).departed += 1;
-        }
-        EndStall::of(&cohorts, seconds)
+    fn found(seconds: f64, response: impl FnMut(f64) -> f64) -> Option<EndStall> {
+        EndStall::of(&ArrivalCohorts::simulated(seconds, response), seconds)
     }
 
     /// Returns the response time of a target that needs 5 ms, and does not respond in the pauses.

@@ -235,19 +235,8 @@ mod tests {
     use crate::values::random::Random;
     use std::time::Duration;
 
-    /// Returns cohorts with one operation per millisecond. `response` takes the time at which an operation is due, and
-    /// returns the response time of this operation, both in seconds.
     fn cohorts(seconds: u64, response: impl Fn(f64) -> f64) -> ArrivalCohorts {
-        let mut cohorts = ArrivalCohorts::default();
-        for millisecond in 0..seconds * 1000 {
-            let nanos = (response(millisecond as f64 / 1e3) * 1e9) as u64;
-            let cohort = cohorts.at(millisecond * 1_000_000);
-            cohort.scheduled += 1;
-            cohort.ended += 1;
-            cohort.response_nanos += nanos;
-            cohorts.at(millisecond * 1_000_000 + nanos).departed += 1;
-        }
-        cohorts
+        ArrivalCohorts::simulated(seconds as f64, response)
     }
 
     #[test]
