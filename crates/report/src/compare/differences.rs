@@ -1,8 +1,7 @@
 //! Differences between runs in the load and in the conditions, but not in the targets.
 
-use super::ComparedRun;
-use super::by_client::client_limited_side;
 use super::usable::is_usable;
+use super::{ComparedRun, Comparison};
 use crate::escape::escape;
 use crate::limit::rates_are_lower_bounds;
 use crate::number::count;
@@ -171,7 +170,8 @@ pub fn limited_of(runs: &[ComparedRun]) -> String {
 
 /// Returns the conditions that weaken the results of both sides equally, as phrases.
 #[must_use]
-pub fn shared_caveats(base: &[ComparedRun], new: &[ComparedRun]) -> Vec<String> {
+pub fn shared_caveats(comparison: &Comparison<'_>) -> Vec<String> {
+    let (base, new) = (comparison.base, comparison.new);
     let mut caveats = Vec::new();
     let all = |of: fn(&Begin) -> bool| base.iter().chain(new).all(|run| of(&run.run.begin));
     if all(|begin| begin.loopback) {
@@ -184,7 +184,7 @@ pub fn shared_caveats(base: &[ComparedRun], new: &[ComparedRun]) -> Vec<String> 
         caveats.push("certificates not checked".to_owned());
     }
     // If the client limited more runs of one side, a note of its own reports this.
-    if limited(base) + limited(new) > 0 && client_limited_side(base, new).is_none() {
+    if limited(base) + limited(new) > 0 && comparison.limited_side.is_none() {
         let (base, new) = (limited_of(base), limited_of(new));
         caveats.push(format!("the client limited {base} and {new} runs, whose rates are lower bounds"));
     }

@@ -114,6 +114,8 @@ pub struct Comparison<'a> {
     pub margin: f64,
     /// Metrics that both sets have.
     pub rows: Vec<Row>,
+    /// The side of which the client limited more runs, if there is one (see [`client_limited_side`]).
+    pub limited_side: Option<Side>,
     /// Differences between the runs, other than their targets. Empty unless the user allowed differences.
     pub differences: Vec<String>,
 }
@@ -131,15 +133,15 @@ impl<'a> Comparison<'a> {
             ComparisonMetric::COMPARED.into_iter().filter_map(|metric| row(metric, base, new, scope, margin)).collect();
         let compared: Vec<Compared> = rows.iter().map(Row::compared).collect();
         let least = by_client::conclusions(&rows, &compared, base, new, scope);
-        let limited = client_limited_side(base, new);
+        let limited_side = client_limited_side(base, new);
         for ((row, (p, conclusion)), least) in rows.iter_mut().zip(conclude_all(&compared)).zip(least) {
             let is_known = conclusion != Conclusion::Inconclusive;
-            let by_limit = limited.is_some_and(|side| by_client::may_cause(side, row.metric, conclusion));
+            let by_limit = limited_side.is_some_and(|side| by_client::may_cause(side, row.metric, conclusion));
             row.client_decides = is_known && (by_limit || least.is_some_and(|least| least != conclusion));
             row.p = p;
             row.conclusion = if row.client_decides { Conclusion::Inconclusive } else { conclusion };
         }
-        Self { base, new, sides, scope, margin, rows, differences: all_differences(base, new) }
+        Self { base, new, sides, scope, margin, rows, limited_side, differences: all_differences(base, new) }
     }
 
     /// Returns the number of metrics with this conclusion.

@@ -4,8 +4,8 @@ use super::blocks::{Paint, Table};
 use super::page::Page;
 use super::style::Style;
 use crate::compare::{
-    ComparedRun, Comparison, ComparisonMetric, Row, Scope, Side, Sides, client_limited_side, cut_off, limited_of,
-    no_success, nothing_succeeded, shared_caveats, unusable_each,
+    ComparedRun, Comparison, ComparisonMetric, Row, Scope, Side, Sides, cut_off, limited_of, no_success,
+    nothing_succeeded, shared_caveats, unusable_each,
 };
 use crate::number::{count, decimal, plural, seconds};
 use measure::statistics::batch_means::BATCHES_MIN;
@@ -112,7 +112,7 @@ pub fn comparison_notes(comparison: &Comparison<'_>) -> Vec<String> {
     notes.extend(limited_side_note(comparison));
     notes.extend(client_note(comparison));
     notes.extend(scope_notes(comparison));
-    let caveats = shared_caveats(comparison.base, comparison.new);
+    let caveats = shared_caveats(comparison);
     if !caveats.is_empty() {
         notes.push(format!("on both sides, {}", caveats.join("; ")));
     }
@@ -144,16 +144,15 @@ fn client_note(comparison: &Comparison<'_>) -> Option<String> {
 
 /// Returns the note about a side with more runs that the client limited.
 fn limited_side_note(comparison: &Comparison<'_>) -> Option<String> {
-    let (base, new) = (comparison.base, comparison.new);
-    let side = match client_limited_side(base, new)? {
+    let side = match comparison.limited_side? {
         Side::Base => "base",
         Side::New => "new",
     };
     Some(format!(
         "this client limited {} base and {} new runs, so the {side} target may be faster than its runs show; to compare \
          both targets at the same load, use a rate that both sustain (-R)",
-        limited_of(base),
-        limited_of(new)
+        limited_of(comparison.base),
+        limited_of(comparison.new)
     ))
 }
 
