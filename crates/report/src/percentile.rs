@@ -52,8 +52,16 @@ pub fn timed(stats: &KindStats, timed: Timed, q: f64) -> Percentile {
 /// Returns the largest value that a report shows for a quantile lower than `q`. The lower end of a range must not be
 /// shorter. If the range of the lower quantile is too narrow to be shown, its upper end is shown.
 fn shown_below(stats: &KindStats, timed: Timed, q: f64) -> u64 {
-    let ranges = LADDER.into_iter().filter(|lower| *lower < q).filter_map(|lower| stats.quantile_range(timed, lower));
-    ranges.map(|range| if range.is_wide() { range.low } else { range.high }).max().unwrap_or(0)
+    let mut most = 0;
+    for lower in LADDER.into_iter().rev().filter(|lower| *lower < q) {
+        match stats.quantile_range(timed, lower) {
+            Some(range) if range.is_wide() => most = range.low.max(most),
+            // All that is shown for still lower quantiles is at most this upper end.
+            Some(range) => return range.high.max(most),
+            None => {}
+        }
+    }
+    most
 }
 
 /// Returns the lower and the upper end of quantile `q` of a time of successes, in nanoseconds. Both ends are equal if
