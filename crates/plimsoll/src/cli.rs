@@ -2,12 +2,13 @@
 
 use crate::command::load_command::LoadCommand;
 use crate::command::{
-    agent, cleanup, collect, compare, demo, doctor, export, generate, link, merge, owners, prepare, redirects, report,
-    run, schema, serve,
+    agent, cleanup, collect, compare, demo, doctor, export, fill, generate, get, line, link, merge, mix, owners,
+    prepare, put, redirects, report, run, schema, serve,
 };
 use crate::emulated_link::{self, LinkName};
 use crate::failure::Failure;
 use crate::hosts;
+use crate::load::machines;
 use crate::usage_errors;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
@@ -78,14 +79,12 @@ impl Command {
     pub fn run(self) -> Result<ExitCode, Failure> {
         match self {
             Self::Demo(args) => demo::run(&args),
-            Self::Load(command) => command.run(),
+            Self::Load(command) => run_load(command),
             Self::Run(args) => run::run(&args),
-            Self::Prepare(args) => {
-                hosts::refuse(&args.common).and_then(|()| through(args.common.connections.link, || prepare::run(&args)))
-            }
-            Self::Cleanup(args) => {
-                hosts::refuse(&args.common).and_then(|()| through(args.common.connections.link, || cleanup::run(&args)))
-            }
+            Self::Prepare(args) => machines::refuse(&args.common)
+                .and_then(|()| through(args.common.connections.link, || prepare::run(&args))),
+            Self::Cleanup(args) => machines::refuse(&args.common)
+                .and_then(|()| through(args.common.connections.link, || cleanup::run(&args))),
             Self::Generate(args) => generate::run(&args),
             Self::Owners(args) => owners::run(&args),
             Self::Redirects(args) => redirects::run(&args),
@@ -102,6 +101,23 @@ impl Command {
             Self::Completions(args) => schema::completions(&args, &mut Cli::command()),
         }
     }
+}
+
+/// Runs a command that makes load: on several hosts, or on this one.
+fn run_load(command: LoadCommand) -> Result<ExitCode, Failure> {
+    if let Some(machines) = command.common().fleet.machines() {
+        return hosts::run(command, machines);
+    }
+    let link = emulated_link::prepare(command.link())?;
+    // Live metrics are published on the network of this host, even if the load is made through a link.
+    let _publishing = command.common().output.live_metrics.start()?;
+    emulated_link::within(link.as_ref(), || match command {
+        LoadCommand::Get(args) => get::run(&args),
+        LoadCommand::Put(args) => put::run(&args),
+        LoadCommand::Mix(args) => mix::run(&args),
+        LoadCommand::Line(args) => line::run(*args),
+        LoadCommand::Fill(args) => fill::run(&args),
+    })
 }
 
 /// Runs a command through a link, if a flag names one.

@@ -3,9 +3,9 @@
 
 use super::prepare::show;
 use crate::failure::Failure;
-use crate::hosts;
 use crate::load::dataset;
 use crate::load::location_client::{LocationClient, Patience, Upload, s3_error};
+use crate::load::machines;
 use crate::load::retry::RetryLimit;
 use crate::load::{self, dataset_location::DatasetLocation, location_client, s3};
 use crate::progress::{requests_interrupted, with_progress};
@@ -23,7 +23,7 @@ use wire::s3::DeleteResult;
 
 /// The flags of `cleanup`.
 #[derive(clap::Args, Debug)]
-#[command(disable_help_flag = true, after_help = AFTER, mut_args(hosts::hide))]
+#[command(disable_help_flag = true, after_help = AFTER, mut_args(machines::hide))]
 pub struct Args {
     /// Location of the dataset: s3://BUCKET/PREFIX, or http://host:port/path.
     #[arg(value_name = "URL")]

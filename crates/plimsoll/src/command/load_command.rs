@@ -1,17 +1,15 @@
 //! The commands that make load: `get`, `put`, `mix`, `line` and `fill`. Each trial of a study runs one of them.
 
 use super::{fill, get, line, mix, put};
-use crate::emulated_link::{self, LinkName};
+use crate::emulated_link::LinkName;
 use crate::execute::RunOptions;
 use crate::failure::Failure;
-use crate::hosts;
-use crate::load;
+use crate::load::{self, machines};
 use crate::usage_errors;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use engine::plan::Plan;
 use std::ffi::OsString;
-use std::process::ExitCode;
 
 /// A command that makes load.
 #[derive(Subcommand, Debug)]
@@ -84,7 +82,7 @@ impl LoadCommand {
                 let machines = self.common().fleet.machines();
                 Err(machines.map_or_else(
                     || Failure::usage("use get, put, mix or line"),
-                    |machines| hosts::unsupported(&machines),
+                    |machines| machines::unsupported(&machines),
                 ))
             }
         }
@@ -104,30 +102,5 @@ impl LoadCommand {
     /// Returns the link through which the load is made.
     pub fn link(&self) -> Option<LinkName> {
         self.common().connections.link
-    }
-
-    /// Runs the command.
-    pub fn run(mut self) -> Result<ExitCode, Failure> {
-        if let Some(machines) = self.common().fleet.machines() {
-            let count = hosts::check(&mut self, &machines)?;
-            return match self {
-                Self::Line(args) => line::run_on(&args, machines, count),
-                mut other => hosts::run(&mut other, machines, count),
-            };
-        }
-        let link = emulated_link::prepare(self.link())?;
-        // Live metrics are published on the network of this host, even if the load is made through a link.
-        let _publishing = self.common().output.live_metrics.start()?;
-        emulated_link::within(link.as_ref(), || self.run_here())
-    }
-
-    fn run_here(self) -> Result<ExitCode, Failure> {
-        match self {
-            Self::Get(args) => get::run(&args),
-            Self::Put(args) => put::run(&args),
-            Self::Mix(args) => mix::run(&args),
-            Self::Line(args) => line::run(*args),
-            Self::Fill(args) => fill::run(&args),
-        }
     }
 }

@@ -4,10 +4,10 @@
 
 use crate::console;
 use crate::failure::Failure;
-use crate::hosts;
 use crate::load::dataset;
 use crate::load::each_object::{ObjectRequests, Pass, Search};
 use crate::load::location_client::{LocationClient, Patience};
+use crate::load::machines;
 use crate::load::retry::RetryLimit;
 use crate::load::{self, dataset_location::DatasetLocation, location_client, s3};
 use crate::saved::{self, OutputFormat};
@@ -23,7 +23,7 @@ use std::time::Instant;
 
 /// The flags of `prepare`.
 #[derive(clap::Args, Debug)]
-#[command(disable_help_flag = true, after_help = AFTER, mut_args(hosts::hide))]
+#[command(disable_help_flag = true, after_help = AFTER, mut_args(machines::hide))]
 pub struct Args {
     /// Location of the dataset: s3://BUCKET/PREFIX, or http://host:port/path (one URL per server).
     #[arg(value_name = "URL")]

@@ -1,14 +1,12 @@
 //! Runs on several hosts (`--hosts`, `--fleet`): agents on the hosts make parts of one load, and this process
 //! coordinates them.
 //!
-//! The crate [`fleet`] has the protocol and its rules, and the message bus ([`bus`] has its flags). This module starts
+//! The crate [`fleet`] has the protocol and its rules, and the message bus ([`machines`] has the flags). This module starts
 //! agents over ssh ([`remote`]), or calls those that wait on the bus. It carries out the decisions of the coordinator
 //! ([`coordinate`]), saves what the agents send ([`received`]) and merges it into one run ([`result`]). A search for the
 //! load line makes several such runs on the same agents ([`search`]), and watches their objectives ([`watch`]). The other
 //! end is `command/agent`.
 
-mod args;
-pub mod bus;
 pub mod clock;
 mod coordinate;
 pub mod plan_text;
@@ -19,14 +17,15 @@ mod result;
 mod search;
 mod watch;
 
-pub use args::{Args, Machines, hide};
 pub use watch::SentSlices;
 
+use crate::command::line;
 use crate::command::load_command::LoadCommand;
 use crate::console;
 use crate::execute;
 use crate::failure::{Exit, Failure};
 use crate::load;
+use crate::load::machines::{self, Machines, bus};
 use crate::progress;
 use crate::saved::{self, html_file};
 use coordinate::Fleet;
@@ -41,7 +40,7 @@ use remote::{Launcher, Remote};
 use report::escape::bounded;
 use report::number::{bytes, plural};
 use std::ffi::OsString;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
@@ -63,16 +62,6 @@ const LOSS_MAX: usize = 600;
 /// Environment variable with the default of `--ssh`.
 const SSH_VARIABLE: &str = "PLIMSOLL_SSH";
 
-/// Refuses the flags of this module, for commands that do not support them.
-pub fn refuse(args: &load::Args) -> Result<(), Failure> {
-    args.fleet.machines().map_or(Ok(()), |machines| Err(unsupported(&machines)))
-}
-
-/// Returns the failure for a command that does not support these machines.
-pub fn unsupported(machines: &Machines) -> Failure {
-    Failure::usage(format!("{} works with get, put, mix and line", machines.flag()))
-}
-
 /// Agents that are connected, and what all of their runs share. Dropping it ends the connections.
 pub struct Agents {
     names: Vec<String>,
@@ -91,7 +80,7 @@ pub struct Agents {
 
 impl Agents {
     /// Connects to agents for the command of this process.
-    pub fn connect(args: &Args, machines: Machines, count: NonZeroUsize) -> Result<Self, Failure> {
+    pub fn connect(args: &machines::Args, machines: Machines, count: NonZeroUsize) -> Result<Self, Failure> {
         let plan = PlanText { words: words()?, search: None };
         let text = plan.write()?;
         execute::prepare_process();
@@ -108,8 +97,21 @@ impl Agents {
 /// The names of agents, the connections to them, and the processes that keep these connections.
 type Connections = (Vec<String>, Box<dyn CoordinatorTransport>, Vec<Remote>);
 
-/// Makes the load of a command on this number of machines, and shows the result.
-pub fn run(command: &mut LoadCommand, machines: Machines, count: NonZeroUsize) -> Result<ExitCode, Failure> {
+/// Makes the load of a command on these machines, and shows the result.
+pub fn run(mut command: LoadCommand, machines: Machines) -> Result<ExitCode, Failure> {
+    let count = check(&mut command, &machines)?;
+    match command {
+        LoadCommand::Line(args) => {
+            line::run_with(&args, NonZeroU64::try_from(count).unwrap_or(NonZeroU64::MIN), |base| {
+                check_unused(base)?;
+                Agents::connect(&args.common().0.fleet, machines, count)
+            })
+        }
+        mut other => run_once(&mut other, machines, count),
+    }
+}
+
+fn run_once(command: &mut LoadCommand, machines: Machines, count: NonZeroUsize) -> Result<ExitCode, Failure> {
     let directory = directory(command)?;
     let common = command.common();
     common.output.check_files()?;
@@ -135,7 +137,7 @@ pub fn run(command: &mut LoadCommand, machines: Machines, count: NonZeroUsize) -
 
 /// Refuses flags that have no meaning for several hosts yet, and mistakes that need no agent to be found. Returns the
 /// number of machines.
-pub fn check(command: &mut LoadCommand, machines: &Machines) -> Result<NonZeroUsize, Failure> {
+fn check(command: &mut LoadCommand, machines: &Machines) -> Result<NonZeroUsize, Failure> {
     if let Machines::Bus(options) = machines {
         options.check().map_err(|error| bus::unusable(&error))?;
     }
@@ -183,7 +185,7 @@ fn words() -> Result<Vec<String>, Failure> {
     })
 }
 
-fn ssh(args: &Args) -> Result<Vec<String>, Failure> {
+fn ssh(args: &machines::Args) -> Result<Vec<String>, Failure> {
     let from_environment = || std::env::var(SSH_VARIABLE).ok().filter(|command| !command.trim().is_empty());
     let command = args.ssh.clone().or_else(from_environment).unwrap_or_else(|| "ssh".to_owned());
     remote::words(&command).map_err(|_| {
@@ -191,7 +193,7 @@ fn ssh(args: &Args) -> Result<Vec<String>, Failure> {
     })
 }
 
-fn settings(args: &Args, program: &Program, plan: String) -> Result<Settings, Failure> {
+fn settings(args: &machines::Args, program: &Program, plan: String) -> Result<Settings, Failure> {
     let name = format!("{}-{:06x}", saved::unix_ms() / 1000, unique());
     let run = RunId::try_from(name).map_err(Failure::could_not_run)?;
     Ok(Settings {
@@ -220,7 +222,7 @@ fn directory(command: &mut LoadCommand) -> Result<PathBuf, Failure> {
 }
 
 /// Refuses a directory that contains a run.
-pub fn check_unused(directory: &Path) -> Result<(), Failure> {
+fn check_unused(directory: &Path) -> Result<(), Failure> {
     if directory.join(store::RECORDS_FILE).exists() || directory.join(received::AGENTS).exists() {
         let directory = directory.display();
         return Err(Failure::could_not_run(format!("{directory} {}", StoreErrorKind::Exists)));
@@ -229,7 +231,12 @@ pub fn check_unused(directory: &Path) -> Result<(), Failure> {
 }
 
 /// Calls the agents that wait on the bus.
-fn call_all(args: &Args, count: NonZeroUsize, options: &BusOptions, run: &RunId) -> Result<Connections, Failure> {
+fn call_all(
+    args: &machines::Args,
+    count: NonZeroUsize,
+    options: &BusOptions,
+    run: &RunId,
+) -> Result<Connections, Failure> {
     let wait = args.agents_wait.unwrap_or(AGENTS_WAIT);
     let begun = Instant::now();
     let mut is_told = false;
@@ -253,7 +260,7 @@ fn call_all(args: &Args, count: NonZeroUsize, options: &BusOptions, run: &RunId)
 }
 
 /// Starts all agents at the same time. Fails with the first host, in the order of the user, on which this fails.
-fn start_all(args: &Args, names: Vec<String>, program: &Program) -> Result<Connections, Failure> {
+fn start_all(args: &machines::Args, names: Vec<String>, program: &Program) -> Result<Connections, Failure> {
     let launcher = Launcher { ssh: ssh(args)?, program, path: args.agent_program.clone() };
     let size = bytes(launcher.program.bytes().len() as u64);
     let start = |name: &String| {

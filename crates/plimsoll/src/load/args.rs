@@ -1,10 +1,10 @@
 //! The flags of all commands that make load, grouped by topic.
 
+use super::machines;
 use super::values::{address, count, measured_time, output_file, seed, span, stage, status, success, timeout};
 use crate::collectors::Collect;
 use crate::emulated_link::LinkName;
 use crate::failure::Failure;
-use crate::hosts;
 use crate::live_metrics;
 use crate::progress::View;
 use crate::saved::OutputFormat;
@@ -46,7 +46,7 @@ pub struct Args {
     pub timeouts: Timeouts,
     /// Hosts that make the load together.
     #[command(flatten)]
-    pub fleet: hosts::Args,
+    pub fleet: machines::Args,
 }
 
 /// The load: model, amount and duration.

@@ -8,6 +8,7 @@ pub mod dialect;
 pub mod each_object;
 mod headers;
 pub mod location_client;
+pub mod machines;
 mod plan;
 pub mod retry;
 pub mod s3;

@@ -10,9 +10,9 @@ mod session;
 mod work;
 
 use crate::failure::{Exit, Failure};
-use crate::hosts::bus;
 use crate::hosts::clock::ProcessClock;
 use crate::hosts::program::Program;
+use crate::load::machines::bus;
 use crate::{console, execute, progress};
 use fleet::agent::StopReason;
 use fleet::message::Hash;

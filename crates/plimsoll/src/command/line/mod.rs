@@ -16,7 +16,6 @@ use super::{get, mix, put};
 use crate::console;
 use crate::execute::RunOptions;
 use crate::failure::Failure;
-use crate::hosts::{self, Agents, Machines};
 use crate::load;
 use crate::load::location_client::{LocationClient, Patience};
 use crate::progress::Progress;
@@ -26,7 +25,7 @@ use args::OtherLoad;
 use make_load::InProcess;
 use measure::result::load_line::Found;
 use search::Task;
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use study::load_line::search::Bounds;
@@ -41,15 +40,17 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     output.show(&base, &options)
 }
 
-/// Runs the command on this number of machines.
-pub fn run_on(args: &Args, machines: Machines, count: NonZeroUsize) -> Result<ExitCode, Failure> {
-    let agents = NonZeroU64::try_from(count).unwrap_or(NonZeroU64::MIN);
-    check_on(args, agents)?;
+/// Runs the command on several machines. `connect` connects to them, and gets the directory of the search.
+pub fn run_with<M: MakeLoad>(
+    args: &Args,
+    machines: NonZeroU64,
+    connect: impl FnOnce(&Path) -> Result<M, Failure>,
+) -> Result<ExitCode, Failure> {
+    check_on(args, machines)?;
     let (base, options) = (directory(args), load::run_options(args.common().0));
-    hosts::check_unused(&base)?;
     let output = Output::of(args);
-    let mut connected = Agents::connect(&args.common().0.fleet, machines, count)?;
-    search::search(task(args, agents, &base, &options.progress), &mut connected)?;
+    let mut connected = connect(&base)?;
+    search::search(task(args, machines, &base, &options.progress), &mut connected)?;
     drop(connected);
     output.show(&base, &options)
 }

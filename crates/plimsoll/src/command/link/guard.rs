@@ -1,6 +1,5 @@
 //! The guard of a link: another process of this program, which cleans up after the link if its owner is killed.
 
-use super::hold::MESSAGE_MAX;
 use crate::console;
 use crate::emulated_link;
 use crate::failure::Failure;
@@ -11,6 +10,8 @@ use std::process::{Child, Command, ExitCode, Stdio};
 
 /// Line with which the guard reports that it has opened the ends of the link.
 const READY: &str = "ready\n";
+/// Maximum length of a message between two processes of this program, in bytes.
+pub const MESSAGE_MAX: u64 = 64 << 10;
 
 /// The guard of a link of this process. Dropping this value ends the guard, so drop it after the link.
 #[derive(Debug)]

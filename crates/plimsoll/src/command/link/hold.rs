@@ -1,6 +1,6 @@
 //! The process that owns a link, and the functions with which other processes of this program start it.
 
-use super::guard::Guard;
+use super::guard::{Guard, MESSAGE_MAX};
 use super::{report_cleaned, show};
 use crate::console;
 use crate::emulated_link;
@@ -102,8 +102,6 @@ pub struct RelayArgs {
 const PUBLISH: Duration = Duration::from_millis(200);
 /// Maximum time that a server may take to end after it was asked to end.
 const STOP_MAX: Duration = Duration::from_secs(10);
-/// Maximum length of a message between two processes of this program, in bytes.
-pub const MESSAGE_MAX: u64 = 64 << 10;
 
 fn failed(error: LinkError) -> Failure {
     match error {

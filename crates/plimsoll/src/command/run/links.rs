@@ -2,7 +2,7 @@
 //! through a relay.
 
 use super::Planned;
-use super::served::is_served;
+use super::served_address::is_served;
 use super::target_process::TargetProcess;
 use crate::command::link::{Held, Holder, PathArgs};
 use crate::failure::Failure;

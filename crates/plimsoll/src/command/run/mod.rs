@@ -6,6 +6,7 @@ mod hooks;
 mod links;
 mod run_trials;
 mod served;
+mod served_address;
 mod target_process;
 mod validation;
 
@@ -253,7 +254,7 @@ fn plan(scenario: &Scenario, args: &Args) -> Result<Vec<Planned>, Failure> {
 fn command_of(scenario: &Scenario, cell: &Cell, target: &Target) -> TrialCommand {
     let command = cell.command(scenario, target);
     match &target.server {
-        Some(server) => served::with_placeholder(command, server),
+        Some(server) => served_address::with_placeholder(command, server),
         None => command,
     }
 }

@@ -3,13 +3,29 @@
 use super::{stand_in, tls_and_s3};
 use crate::failure::Failure;
 use crate::load::{self, count, span};
-use clap::ArgAction;
+use clap::{ArgAction, Parser};
 use measure::units::ByteSize;
 use server::{Capacity, Config, Delay, Faults, Flip, Stall, StallFrom, Truncate};
 use std::net::SocketAddr;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// A parser that knows only these flags.
+#[derive(Parser, Debug)]
+#[command(name = "serve")]
+struct ServeCli {
+    #[command(flatten)]
+    args: Args,
+}
+
+impl Args {
+    /// Parses flags.
+    pub fn parse(flags: impl IntoIterator<Item = String>) -> Result<Self, clap::Error> {
+        let words = std::iter::once("serve".to_owned()).chain(flags);
+        ServeCli::try_parse_from(words).map(|cli| cli.args)
+    }
+}
 
 /// The flags of `serve`.
 #[derive(clap::Args, Debug)]

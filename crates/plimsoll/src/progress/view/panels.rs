@@ -135,7 +135,7 @@ fn over_time(
 /// Draws the response times over time.
 pub fn response(frame: &mut Frame<'_>, area: Rect, theme: Theme, run: &Run) {
     let last = run.last.as_ref().map(|last| (last.p50, last.p99)).unwrap_or_default();
-    let left = percentiles("response ", last, theme);
+    let left = percentiles("response now ", last, theme);
     let inner = panel(frame, area, theme, left, Line::default());
     if let Some(details) = &run.details {
         plot::percentiles(details, run.charted(), theme, inner, frame.buffer_mut());
@@ -146,7 +146,7 @@ pub fn response(frame: &mut Frame<'_>, area: Rect, theme: Theme, run: &Run) {
 pub fn histogram(frame: &mut Frame<'_>, area: Rect, theme: Theme, run: &Run) {
     let all = run.details.as_ref().map(|details| &details.summary.all.response);
     let quantile = |q| all.and_then(|all| all.quantile(q));
-    let left = percentiles("histogram ", (quantile(0.5), quantile(0.99)), theme);
+    let left = percentiles("whole run ", (quantile(0.5), quantile(0.99)), theme);
     let inner = panel(frame, area, theme, left, Line::default());
     if let Some(details) = &run.details {
         plot::histogram(details, theme, inner, frame.buffer_mut());
@@ -257,7 +257,11 @@ fn objective_lines(details: &Details, theme: Theme, room: usize) -> Vec<Line<'st
         .iter()
         .take(shown)
         .map(|one| {
-            let outcome = report::result::objective_outcome_text(one);
+            let outcome = match one.outcome {
+                // The advice to run for longer would come too early.
+                ObjectiveOutcome::NotEnoughData => "not enough data yet".to_owned(),
+                _ => report::result::objective_outcome_text(one),
+            };
             Line::from(vec![
                 Span::raw(format!("{}: ", one.objective)),
                 Span::styled(outcome, theme.of_objective(one.outcome)),

@@ -1,7 +1,10 @@
-//! The flags of a run on several hosts.
+//! The flags of a run on several hosts. The module `hosts` makes the run.
 
-use super::bus;
-use crate::load::{count, positive_span};
+pub mod bus;
+
+use super::{count, positive_span};
+use crate::failure::Failure;
+use bus::HEADING;
 use fleet::hosts::{HOSTS_MAX, parse_hosts};
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -83,13 +86,20 @@ pub struct Args {
     pub agent_program: Option<String>,
 }
 
-/// Heading of the flags in help texts.
-pub const HEADING: &str = "Hosts";
-
 /// Hides the flags of a run on several hosts from the help text of a command that does not support them.
 pub fn hide(flag: clap::Arg) -> clap::Arg {
     let is_of_hosts = flag.get_help_heading() == Some(HEADING);
     if is_of_hosts { flag.hide(true) } else { flag }
+}
+
+/// Refuses these flags, for commands that do not support them.
+pub fn refuse(args: &super::Args) -> Result<(), Failure> {
+    args.fleet.machines().map_or(Ok(()), |machines| Err(unsupported(&machines)))
+}
+
+/// Returns the failure for a command that does not support these machines.
+pub fn unsupported(machines: &Machines) -> Failure {
+    Failure::usage(format!("{} works with get, put, mix and line", machines.flag()))
 }
 
 /// The machines that make a load together.

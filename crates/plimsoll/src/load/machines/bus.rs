@@ -1,11 +1,13 @@
 //! The flags of the message bus, which coordinators and agents share.
 
-use super::args::HEADING;
 use crate::console;
 use crate::failure::Failure;
 use fleet::transport::nats::{BusEvent, BusOptions, NatsError};
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// Heading of the flags of a run on several hosts in help texts.
+pub(super) const HEADING: &str = "Hosts";
 
 /// The flags of the message bus.
 #[derive(clap::Args, Clone, Debug)]
