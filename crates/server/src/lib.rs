@@ -3,8 +3,8 @@
 //!
 //! * [`Server`] serves objects of any size from memory (`/blackhole/10GiB`) and files below a directory. The server
 //!   injects delays, faults and stalls. The [`Ledger`] of a server counts every request, so that tests can compare it
-//!   with a client's counters. The server supports only plain HTTP/1 and uses little CPU, because it must handle the
-//!   highest load that a client can generate.
+//!   with a client's counters. The server supports only plain HTTP/1, so that it uses little CPU time and can handle
+//!   the highest load that a client can generate.
 //! * [`HyperServer`] serves the same objects and files over TLS and HTTP/2, or serves S3. The faults and the ledger are
 //!   the same too.
 //! * [`Cluster`] runs several servers, each of which owns a part of the objects.
@@ -45,7 +45,7 @@
 //! # Limits
 //!
 //! A head has at most 64 KiB and 100 headers. A request line has at most 16 KiB. A request body may have any size,
-//! because it is discarded. While a response is being sent, the server buffers up to 64 KiB of further requests and
+//! because it is discarded. While a response is being sent, the server buffers up to 64 KiB of further requests. It
 //! leaves the rest in the kernel. A listing has at most 1000 names. [`Config`] limits connections and times.
 
 mod cluster;

@@ -249,7 +249,7 @@ fn idle_and_slow_connections_are_closed() {
             std::thread::sleep(20 * MS);
         }
     });
-    // The rest of the head arrives too late, so the connection may be closed with a reset.
+    // The rest of the head arrives after the server has closed the connection, so the client may get a reset.
     let mut buffer = [0; 16];
     let end = std::io::Read::read(&mut dawdling.stream, &mut buffer);
     let taken = begun.elapsed();

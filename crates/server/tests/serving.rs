@@ -137,7 +137,7 @@ fn pipelined_and_bytewise_requests_get_responses_in_order() {
     for n in 1..=200 {
         assert_eq!(client.response().body.len(), n);
     }
-    // The requests after a large response must wait, and none may be lost.
+    // The requests that arrive during a large response must wait, and none of them may be lost.
     client.send(&format!("GET /blackhole/20MB HTTP/1.1\r\nHost: x\r\n\r\n{requests}"));
     assert_eq!(client.response().body.len(), 20_000_000);
     for n in 1..=200 {

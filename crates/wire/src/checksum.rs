@@ -254,7 +254,7 @@ impl FromStr for Checksum {
     type Err = ChecksumError;
 
     /// Parses `sha256:HEX` or `crc32c:BASE64`. Both forms are accepted for every algorithm. The two forms of a checksum
-    /// cannot be confused, because they differ in length or the base64 form ends in `=`.
+    /// cannot be confused, because they have different lengths, or because the base64 form ends in `=`.
     fn from_str(text: &str) -> Result<Self, ChecksumError> {
         let (name, value) = text.split_once(':').ok_or(ChecksumError::NoAlgorithm)?;
         let algorithm = Algorithm::from_name(name.trim()).ok_or(ChecksumError::UnknownAlgorithm)?;

@@ -26,7 +26,8 @@ impl Date {
         Self { year, month: month as u8, day: day as u8 }
     }
 
-    /// Returns the days since 1970-01-01 (`days_from_civil`, same source). `None` if the date does not exist.
+    /// Returns the days since 1970-01-01 (`days_from_civil`, from the same source as in [`Self::from_days`]). `None` if
+    /// the date does not exist.
     pub fn days(self) -> Option<u64> {
         if !(1..=12).contains(&self.month) || !(1..=31).contains(&self.day) || self.year > 9999 {
             return None;

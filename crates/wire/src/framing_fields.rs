@@ -19,8 +19,8 @@ pub(crate) struct FramingFields {
 pub(crate) enum FramingError {
     /// `Content-Length` is not a number, or there are two different numbers.
     ContentLength,
-    /// `Transfer-Encoding` is not `chunked`, or has several values. The client requests no other coding, and the end of
-    /// a body in an unknown coding cannot be found.
+    /// `Transfer-Encoding` is not `chunked`, or has several values. The client requests no other coding, and the reader
+    /// cannot find the end of a body in an unknown coding.
     TransferEncoding,
 }
 
@@ -64,7 +64,7 @@ impl FramingFields {
     pub(crate) fn persistent(&self, version: crate::Version) -> bool {
         match version {
             crate::Version::Http10 => self.keep_alive && !self.close,
-            // The same rule can be used for HTTP/2, which does not allow `Connection` (RFC 9113 §8.2.2).
+            // The rule of HTTP/1.1 is also right for HTTP/2, which does not allow `Connection` (RFC 9113 §8.2.2).
             crate::Version::Http11 | crate::Version::Http2 => !self.close,
         }
     }

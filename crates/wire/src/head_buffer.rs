@@ -7,8 +7,8 @@
 /// Maximum size of a head, including its closing empty line and any empty lines before it.
 pub(crate) const MAX_BYTES: usize = 64 * 1024;
 
-/// While fewer bytes than this are buffered, each piece is parsed immediately, because the first bytes show whether the
-/// protocol is wrong.
+/// While fewer bytes than this are buffered, each piece is parsed immediately, because the first few bytes already show
+/// whether the peer uses another protocol.
 const EAGER_BYTES: usize = 16;
 
 /// The result of feeding one piece of input.

@@ -164,8 +164,8 @@ fn paths_are_followed() {
     let middle = directory(&[("x y", &inner)]);
     let root = directory(&[("a", &middle), ("b", &leaves[0])]);
     let of = |rest: &str, blocks: &[&Block]| {
-        // Gateways list one of these as the root in the header: the requested root, the block at the end of the path,
-        // or an empty CID.
+        // As the root in the header, gateways list the requested root, the block at the end of the path, or an empty
+        // CID.
         let found: Vec<_> = [&root, &inner, &raw(b"")]
             .iter()
             .map(|named| judge(&root, rest, Depth::Blocks, &car(named, blocks)))

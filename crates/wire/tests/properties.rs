@@ -206,7 +206,7 @@ proptest! {
         let _ = read_request(&bytes, &sizes);
     }
 
-    /// Damaged responses are almost valid, so they reach more states of the reader than arbitrary bytes.
+    /// Damaged responses are almost valid, so they reach more states of the reader than arbitrary bytes do.
     #[test]
     fn damaged_responses_never_panic_and_fail_alike_in_any_split(
         framed in framed(),
@@ -221,8 +221,8 @@ proptest! {
         let whole = read_all(RequestKind::Other, &bytes, &[usize::MAX], &[false]);
         let pieces = read_all(RequestKind::Other, &bytes, &sizes, &[false]);
         match (whole, pieces) {
-            // If a truncated head arrives in pieces, an error in it may not be detected. The response is rejected in
-            // both cases.
+            // If a truncated head arrives in pieces, the reader may not detect an error in it before the stream ends.
+            // The response is rejected in both cases.
             (Err(_), Ok(read)) => prop_assert!(matches!(read.end, Err(Truncated::InHead | Truncated::BeforeHead))),
             (whole, pieces) => prop_assert_eq!(pieces, whole),
         }

@@ -15,16 +15,15 @@ pub struct Faults {
     /// The number of requests after which a connection is closed. The response to the last request has `Connection:
     /// close`.
     pub close_after: Option<NonZeroU64>,
-    /// A limit on the requests in service. Above the limit, the server slows down.
+    /// The number of requests in service above which the server slows down.
     pub capacity: Option<Capacity>,
-    /// The number n, if every n-th request to the server gets status 500 and is not carried out. On S3, these requests
-    /// get 503 `SlowDown` instead.
+    /// If this is n, every n-th request to the server is not carried out, and gets status 500 (on S3: 503 `SlowDown`).
     pub error_every: Option<NonZeroU64>,
-    /// The response bodies that break off, and the offset at which they break off.
+    /// Frequency and offset at which response bodies break off.
     pub truncate: Option<Truncate>,
-    /// The response bodies that get one wrong byte, and the offset of this byte.
+    /// Frequency of response bodies with one wrong byte, and the offset of this byte.
     pub flip: Option<Flip>,
-    /// The number n, if the server acknowledges every n-th object but does not store it. S3 only.
+    /// If this is n, the server acknowledges every n-th object but does not store it. S3 only.
     pub lose_every: Option<NonZeroU64>,
 }
 
@@ -91,8 +90,8 @@ pub enum StallFrom {
     FirstRequest,
 }
 
-/// A capacity limit. The limit has no effect while at most `concurrency` requests are in service. A request that raises
-/// the number of requests in service to `concurrency + n` is delayed by `n × slowdown`, and may be refused.
+/// A capacity limit. The limit has no effect while at most `concurrency` requests are in service. If a new request
+/// raises this number to `concurrency + n`, this request is delayed by `n × slowdown`, and may be refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity {
     /// The highest number of requests in service without a slowdown.
@@ -128,8 +127,8 @@ pub enum CountedRequests {
 pub enum RefusedRequests {
     /// No request.
     None,
-    /// A share of the requests above the capacity. The share grows with the load. With a capacity of `c` and `c + n`
-    /// requests in service, the share is about `n / (n + 2c)`.
+    /// A share of the requests above the capacity. The share grows with the number of requests in service. With a
+    /// capacity of `c` and `c + n` requests in service, the share is about `n / (n + 2c)`.
     Share,
     /// Every request above the capacity.
     All,

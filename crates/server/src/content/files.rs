@@ -1,8 +1,8 @@
 //! Files below one directory, and nothing outside it.
 //!
 //! First, the path is split and decoded. Paths with `..`, NUL or encoded slashes are rejected. Then the file is opened,
-//! and its real name (from `/proc/self/fd`) must be below the directory. The check uses the open file. Therefore
-//! neither a symbolic link nor a file that is replaced in the meantime can lead outside the directory.
+//! and its real name (from `/proc/self/fd`) must be below the directory. The name belongs to the open file, so the
+//! check also detects symbolic links, and paths that are replaced in the meantime.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -127,7 +127,7 @@ fn list(directory: &Path) -> io::Result<Vec<u8>> {
     }
     names.sort_unstable();
     if left_out {
-        // No reader can confuse this line with a name, because names in a listing contain no slash except at the end.
+        // Readers cannot confuse this line with a name, because a name in a listing contains a slash only at its end.
         names.push(format!("// more than {LISTED_MAX} names; the others are not listed"));
     }
     let mut text = names.join("\n").into_bytes();

@@ -96,8 +96,8 @@ fn write_headers(response: &Response, headers: &mut HeaderMap) {
     if let Some(allow) = response.allow {
         headers.insert(header::ALLOW, HeaderValue::from_static(allow));
     }
-    // The lean front sends these values unchanged. If hyper's types reject a value, the header is omitted, because
-    // hyper cannot send it.
+    // The lean front sends these values unchanged. hyper cannot send a value that its types reject, so such a header is
+    // omitted.
     let range = response.content_range.as_ref().map(|range| (header::CONTENT_RANGE, range.to_string()));
     let location = response.location.as_ref().map(|location| (header::LOCATION, location.to_string()));
     let media = response.media_type().map(|media| (header::CONTENT_TYPE, media.to_owned()));
@@ -106,7 +106,7 @@ fn write_headers(response: &Response, headers: &mut HeaderMap) {
             headers.insert(name, value);
         }
     }
-    // Only hyper sets `Connection`, because it manages the connections.
+    // `Connection` is left out, because hyper manages the connections and sets this header.
     for extra in response.headers.iter().filter(|header| !header.name.is("connection")) {
         let name = HeaderName::from_bytes(extra.name.as_str().as_bytes());
         if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(extra.value.as_str())) {
@@ -152,8 +152,8 @@ impl ContentBody {
                 *left = Some(0);
                 Ok(None)
             }
-            // The content ended before its declared length. (Content on this front never has to wait, so it is never
-            // pending.)
+            // The content ended before its declared length. (`Pending` cannot occur, because content on this front
+            // never waits.)
             (Produced::End, Some(_)) | (Produced::Pending, _) => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }

@@ -58,7 +58,8 @@ impl ConnectionContext {
         Self { shared, counters, service, requests, in_service, activity, close_requested, closing }
     }
 
-    /// Counts a request. If the connection allows no further request, it closes after this one.
+    /// Counts a request. If it is the last request that the connection allows, the connection closes after the
+    /// response.
     pub(super) fn begin_request(&self) -> RequestGuard<'_> {
         self.in_service.fetch_add(1, Ordering::Relaxed);
         let requests = self.requests.fetch_add(1, Ordering::Relaxed) + 1;

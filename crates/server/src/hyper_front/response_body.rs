@@ -15,8 +15,8 @@ use super::service::ServiceBody;
 use crate::faults::body::BodyFaults;
 use crate::pace::Pace;
 
-/// Maximum number of bytes passed to hyper at once. Bytes count as sent when they are passed to hyper. Small pieces
-/// therefore keep the count accurate if the connection breaks.
+/// Maximum number of bytes passed to hyper at once. Bytes count as sent when they are passed to hyper. If the
+/// connection breaks, the count is therefore too high by at most a few pieces.
 const PIECE_MAX: usize = 64 * 1024;
 
 /// The body of a response while it is sent.
@@ -35,7 +35,7 @@ pub(super) struct ResponseBody {
     pace: Option<Pace>,
     sleep: Option<Pin<Box<Sleep>>>,
     /// `true` if hyper has had a chance to send the bytes that it got so far. The body must not break off before this
-    /// is true.
+    /// is `true`, because hyper would then drop the unsent bytes.
     flushed: bool,
 }
 

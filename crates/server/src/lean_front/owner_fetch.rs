@@ -1,5 +1,5 @@
-//! Responses fetched from another server of the cluster. Every byte of such a response crosses the network twice, and
-//! proxy mode exists to measure the cost of this.
+//! Responses fetched from another server of the cluster. Every byte of such a response crosses the network twice. Proxy
+//! mode exists so that users can measure this cost.
 //!
 //! This server parses the owner's head and writes its own head. The server passes the body on as it arrives. Each
 //! thread keeps connections to owners and reuses them.
@@ -47,7 +47,8 @@ impl OwnerConnections {
 pub(super) struct OwnerFetch {
     owner: SocketAddr,
     socket: Socket,
-    /// `true` if the connection was reused. The owner may have closed it in the meantime.
+    /// `true` if the connection was reused. The owner may have closed a reused connection in the meantime, so the
+    /// request is sent again on a new connection if the reused one fails.
     reused: bool,
     request: Vec<u8>,
     sent: usize,

@@ -81,16 +81,16 @@ impl Server {
         &self.bound.paths
     }
 
-    /// Returns the counts so far. The function first waits until each thread has finished its current event. During a
-    /// stall, the wait ends after a second. Without a stall, the counts therefore include everything that a client
-    /// received before this call.
+    /// Returns the counts so far. The function first waits until each thread has finished its current event. Unless a
+    /// thread is stalled, the counts therefore include everything that a client received before this call. For a
+    /// stalled thread, the function waits at most one second.
     #[must_use]
     pub fn ledger(&self) -> Ledger {
         let deadline = Instant::now() + SETTLE_MAX;
         let before: Vec<u64> = self.threads.iter().map(|thread| thread.counters.rounds()).collect();
         for thread in &self.threads {
-            // If a thread cannot be woken, the wait times out, and its counts include only the events up to its last
-            // one.
+            // If a thread cannot be woken, the wait below times out, and the counts of this thread may lack its current
+            // event.
             let _ = thread.waker.wake();
         }
         for (thread, before) in self.threads.iter().zip(before) {

@@ -56,7 +56,7 @@ pub(super) struct Thread {
     context: ThreadContext,
     poller: Poller,
     waker: Arc<Waker>,
-    /// A timer that wakes the poller. The timer costs less than a timeout in each wait, because it rarely needs to be
+    /// A timer that wakes the poller. The timer costs less CPU time than a timeout in each wait, because it is rarely
     /// set.
     timer: Timer,
     /// The time to which the timer is set; `None` after it has expired.

@@ -4,7 +4,7 @@
 //! Each thread has its own [`counters`], without locks. [`Ledger`] is the sum over all threads. Counts change at these
 //! points:
 //!
-//! * a *connection* when it is accepted, and again when it is closed or refused;
+//! * a *connection* when it is accepted, refused or closed;
 //! * a *request* when its complete and valid head was read. Requests are counted by method. A request whose head cannot
 //!   be parsed is *malformed* and gets a response. A request whose body breaks off is *cut* and gets no response;
 //! * a *response* when it ends. The response is *complete* if its last byte was passed to the kernel. The response is
@@ -16,8 +16,8 @@
 //!   the response, if the body broke off or the wrong byte was passed on.
 //!
 //! The hyper front (TLS, HTTP/2, S3) leaves framing, heads and encryption to its libraries. This front therefore does
-//! not count head bytes. Content bytes count when hyper accepts them. A request that breaks off before it has a
-//! response counts as cut. Bytes received are counted at the socket, where they may be encrypted.
+//! not count head bytes. Content bytes count as sent when hyper accepts them. A request that breaks off before it has a
+//! response counts as cut. Received bytes are counted at the socket, where they may be encrypted.
 //!
 //! At any time, `requests + malformed = complete + aborted + cut + in service`.
 

@@ -204,7 +204,7 @@ impl Case {
     /// Returns all cases, in the order of their rows.
     #[must_use]
     pub fn all() -> Vec<Self> {
-        // A test ensures that every bundled case parses, so none is dropped here.
+        // A test ensures that every bundled case can be parsed, so no case is dropped here.
         BUNDLED.iter().filter_map(|(name, text)| Self::parse(name, text).ok()).collect()
     }
 

@@ -47,8 +47,8 @@
 //! | step | what the liar does |
 //! |---|---|
 //! | `"expect_request"` | reads a complete request |
-//! | `{ expect = { with = ["cookie"], without = ["authorization"], body = "text" } }` | the same, and closes if the request differs; each key is optional |
-//! | `{ expect_head = { with = ["expect"] } }` | reads a head only; the next step that reads a request reads the body |
+//! | `{ expect = { with = ["cookie"], without = ["authorization"], body = "text" } }` | reads a complete request, and closes if the request differs from this; each key is optional |
+//! | `{ expect_head = { with = ["expect"] } }` | reads the head of a request, but not its body; the next `expect_request` or `expect` reads the body |
 //! | `"expect_stream"` | reads a complete HTTP/2 request |
 //! | `{ quiet = "500ms" }` | waits for this time, and closes if anything arrives |
 //! | `{ send = "text" }`, `{ send_hex = "00 ff" }` | sends these bytes |
@@ -61,8 +61,8 @@
 //!
 //! In the bytes to send, `{first_server}` and `{second_server}` are replaced by the host and port of these servers.
 //! After the last step, the connection stays open until the client closes it. Bytes from the client are then discarded.
-//! Sent bytes may be lost in two cases: at a `close` with unread bytes from the client, and at a `reset` right after a
-//! `send`. To avoid this, read first, and sleep a little.
+//! Sent bytes may be lost if a `close` follows while bytes from the client are unread, or if a `reset` follows
+//! immediately. To avoid this, read all bytes before a `close`, and sleep a little before a `reset`.
 
 mod bundled_cases;
 pub(crate) mod case;

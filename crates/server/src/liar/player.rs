@@ -95,7 +95,7 @@ pub(super) struct ScriptPlayer<'a> {
     socket: Socket,
     /// Received bytes that are not part of a request yet.
     rest: Vec<u8>,
-    /// A request whose head was read but whose body was not.
+    /// A request of which only the head was read so far.
     begun: Option<(RequestReader, Request)>,
     frames: Frames,
 }
@@ -133,7 +133,8 @@ impl<'a> ScriptPlayer<'a> {
                 Step::HalfClose => self.socket.shutdown_write().map_err(Stopped::from),
                 Step::Close => return,
                 Step::Reset => {
-                    // If this fails, the connection closes without a reset, and a test that expects a reset fails.
+                    // An error can be ignored here: the connection then closes without a reset, so a test that expects
+                    // a reset fails.
                     let _ = self.socket.reset_on_close();
                     return;
                 }

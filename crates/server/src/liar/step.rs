@@ -20,8 +20,8 @@ pub(super) enum Step {
     ExpectRequest,
     /// Read a complete request, and close unless it passes the check.
     Expect(RequestCheck),
-    /// Read the head of a request, and close unless it passes the check. The next step that reads a request reads the
-    /// body.
+    /// Read the head of a request, but not its body, and close unless the head passes the check. The next
+    /// [`Self::ExpectRequest`] or [`Self::Expect`] reads the body of this request.
     ExpectHead(RequestCheck),
     /// Read a complete HTTP/2 request. If the client closes instead, the script ends.
     ExpectStream,

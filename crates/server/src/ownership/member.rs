@@ -20,7 +20,7 @@ pub enum Handoff {
         check: Duration,
     },
     /// For GET and HEAD, the server fetches the response from the owner. The server responds to requests with other
-    /// methods itself, because it would discard their bodies anyway.
+    /// methods itself, because the owner would only discard their bodies too.
     Proxy,
 }
 

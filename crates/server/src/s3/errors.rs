@@ -30,8 +30,8 @@ pub(super) fn s3_error_of_write(store: &Store, error: WriteError) -> S3Error {
     s3_error_of(store.error_of(error))
 }
 
-/// Returns the error for a full store. S3 is never full and has no code for this error, so this server defines its own
-/// code. The status comes from WebDAV (507).
+/// Returns the error for a full store. S3 itself is never full and has no code for this error, so this server uses a
+/// code that S3 does not have, and the status of WebDAV for this case (507).
 fn full(used: u64) -> S3Error {
     let message = format!("the store is full with {used} bytes; delete objects, or raise --store-max");
     let mut error = S3Error::with_message(S3ErrorCode::Custom("StorageFull".into()), message);

@@ -100,7 +100,7 @@ impl Service for S3Handler {
 }
 
 /// Returns whether the client waits for `100 Continue` before it sends its body. If the request is refused, such a
-/// client does not send the body.
+/// client does not send a body, so there is none to read.
 fn waits_for_continue(head: &Parts) -> bool {
     head.headers.get(header::EXPECT).is_some_and(|expect| expect.as_bytes().eq_ignore_ascii_case(b"100-continue"))
 }

@@ -76,7 +76,8 @@ impl Source for Gzip {
             let some = !ready.is_empty();
             out.append(ready);
             self.encoder = Some(encoder);
-            // Return only if there is output besides the gzip header of ten bytes.
+            // Continue if the only output so far is the gzip header (ten bytes), so that it is not sent as a separate
+            // piece.
             if some && (out.len() > 10 || taken >= COMPRESSED_MAX) {
                 return Ok(Produced::Piece);
             }

@@ -1,8 +1,8 @@
 //! Checks that a CAR contains the whole requested DAG and nothing else.
 //!
-//! Each block is processed once. Open links to the block are resolved. The block's own links become open if the request
-//! includes their targets. Blocks may arrive in any order. Blocks that arrive before a link to them are kept until the
-//! link arrives, within limits.
+//! A link is open while the block to which it leads has not arrived. Each block is processed once: open links to the
+//! block are closed, and the block's own links become open if their targets belong to the requested content. Blocks may
+//! arrive in any order. A block that arrives before a link to it is kept until the link arrives, within limits.
 
 use super::node::{self, Kind, PbNode};
 use super::{Fault, GatewayRequest, Scope, Unsupported, codec, hash, normal};
@@ -32,7 +32,7 @@ impl Key {
     }
 }
 
-/// The reason why a block is requested.
+/// The reason why a block belongs to the requested content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     /// The block is on the path. The value is the number of names in the path before this block.
@@ -47,9 +47,10 @@ enum Role {
 #[derive(Debug)]
 pub(super) struct Dag {
     request: GatewayRequest,
-    /// Blocks that have not arrived yet.
+    /// Targets of open links: blocks that must still arrive.
     open: HashMap<Key, (Cid, Role)>,
-    /// Shards of a large directory. The path may continue in one of them.
+    /// Shards of a large directory. The path may continue in one of them, so it is not an error if the others never
+    /// arrive.
     possible: HashMap<Key, Role>,
     seen: HashSet<Key>,
     /// Blocks that have arrived before any link to them.

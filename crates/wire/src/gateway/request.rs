@@ -32,7 +32,7 @@ pub enum Scope {
 /// The value of `format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// A CAR. Requests of this program use this scope by default.
+    /// A CAR. A request without `format` counts as a request for a CAR, because this program requests CARs by default.
     Car,
     /// A single block.
     Raw,

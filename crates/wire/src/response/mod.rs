@@ -262,8 +262,8 @@ impl ResponseReader {
     }
 
     /// Returns whether the connection can be used for another request. This requires that the response is complete,
-    /// that the close of the connection did not mark its end, and that the server keeps the connection open. Excess
-    /// bytes after the end also forbid reuse, but only the caller can detect them.
+    /// that its end was not marked by the close of the connection, and that the server keeps the connection open.
+    /// Excess bytes after the end also make the connection unusable, but only the caller can detect them.
     pub fn reusable(&self) -> bool {
         self.message.as_ref().is_some_and(|(head, body)| {
             let kept = head.keep_alive && head.framing != Framing::UntilClose && !head.flags.smuggling_risk;

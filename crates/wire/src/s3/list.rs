@@ -52,7 +52,8 @@ impl ListResult {
             decoded.map_or(Ok(text.into()), |decoded| decoded.map(Into::into).ok_or(XmlError::BadValue(name)))
         };
         let next = if root.flag("IsTruncated")? {
-            // Without a token, the client would request the first page again and again.
+            // A truncated page must have a token, because without a token, the client would request the first page
+            // again and again.
             let token = root.required("NextContinuationToken")?;
             Some(if token.is_empty() { Err(XmlError::BadValue("NextContinuationToken")) } else { Ok(token.into()) }?)
         } else {

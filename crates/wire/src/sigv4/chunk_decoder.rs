@@ -1,8 +1,8 @@
 //! The server side of `aws-chunked`: verifies a body in signed chunks.
 //!
-//! The framing is the chunked transfer coding, with signatures in extensions and trailers. The reader of that coding
-//! therefore also parses signed chunks. The decoder passes on data as it arrives. A wrong signature is detected only at
-//! the end of its chunk. Callers must therefore not publish stored data before [`Event::End`].
+//! The framing is the chunked transfer coding, with signatures in extensions and trailers. The decoder therefore uses
+//! the reader of the chunked transfer coding. The decoder passes on data as it arrives. A wrong signature is detected
+//! only at the end of its chunk. Callers must therefore not publish stored data before [`Event::End`].
 
 use super::chunk_encoder::{CHUNK_SIGNATURE, TRAILER_SIGNATURE, trailer_hash};
 use super::chunk_signatures::SignatureChain;
@@ -63,7 +63,8 @@ pub struct ChunkDecoder {
     ended: Option<Result<(), ChunkRefusal>>,
 }
 
-/// Framing that has been read but not yet processed. The limits of the reader also limit the size of this framing.
+/// Framing that has been read but not yet processed. Its size is limited, because the chunk reader limits the sizes of
+/// extensions and trailers.
 #[derive(Debug, Default)]
 struct PendingFraming {
     extension: Vec<u8>,

@@ -41,7 +41,7 @@ impl ChunkEncoder {
     /// empty chunk would mark the end of the body.
     ///
     /// # Errors
-    /// Returns the error of `fill`. The body cannot be continued then.
+    /// Returns the error of `fill`. After an error, the body cannot be continued.
     pub fn chunk_at<E>(
         &mut self,
         at: usize,
@@ -102,7 +102,7 @@ impl ChunkEncoder {
         line
     }
 
-    /// Writes the signature of a chunk with `data` to the line that `head` ends with.
+    /// Signs a chunk with `data`. Writes the signature into the size line of the chunk, which is at the end of `head`.
     fn sign(&mut self, head: &mut [u8], data: &[u8]) {
         if let Some(chain) = &mut self.chain {
             let (line, _) = head.split_at_mut(head.len() - LINE_END.len());

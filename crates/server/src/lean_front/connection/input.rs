@@ -11,7 +11,7 @@ use super::{Connection, Next, PENDING_MAX};
 use crate::lean_front::context::ThreadContext;
 use crate::lean_front::head::CONTINUE;
 
-/// Minimum number of remaining body bytes that the kernel discards. If fewer bytes remain, this process reads them.
+/// If more body bytes than this remain, the kernel discards them. Otherwise, this process reads them.
 const DISCARD_MIN: u64 = 8 * 1024;
 /// Maximum number of bytes that the kernel discards in one call.
 const DISCARD_MAX: u64 = 1 << 30;
@@ -151,7 +151,7 @@ impl Connection {
             let taken = self.socket.send(CONTINUE)?;
             self.interim = taken as u64;
             if taken < CONTINUE.len() {
-                // The send buffer is too full for these few bytes only if the client does not read its responses.
+                // These few bytes do not fit into the send buffer only if the client does not read its responses.
                 return Err(ErrorKind::WouldBlock.into());
             }
         }

@@ -55,8 +55,8 @@ impl Connection {
     /// Responds to input that could not be parsed.
     pub(super) fn reject(&mut self, bad: BadRequest, context: &mut ThreadContext) -> Option<Next> {
         if self.reader.head().is_some() {
-            // The request is already counted. The rejection of its body therefore counts as the response to this
-            // request.
+            // The head of this request was valid, so the request is already counted, and the rejection counts as its
+            // response.
             context.counters.request_body_bytes.add(self.reader.body_bytes());
         } else {
             context.counters.requests_malformed.add(1);

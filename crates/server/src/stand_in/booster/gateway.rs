@@ -1,9 +1,9 @@
 //! `/ipfs/CID`: the trustless gateway of booster-http (frisbii), or the gateway of kubo. Both serve the same DAG, a
-//! directory with one file (see [`super::dag`]). All other CIDs do not exist.
+//! directory with one file (see [`super::dag`]). No other CIDs exist.
 //!
 //! The two gateways fail in different ways. For an absent CID, frisbii responds with 404. At a missing block, frisbii
-//! breaks off the response. kubo has already sent status 200 when it finds that a block is missing. kubo then omits the
-//! block from the CAR, and ends the response as if the CAR were complete.
+//! breaks off the response. kubo sends status 200 before it looks for the blocks. In both cases, kubo omits what it
+//! does not have, and ends the response as if the CAR were complete.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Filestash with its blackhole backend. The backend stores nothing, so a measurement shows the cost of Filestash
-//! itself. Optionally, clients can also log in to an SFTP server. The difference between the two measurements is the
-//! cost of the SFTP server.
+//! itself. Optionally, clients can also log in to an SFTP server. The difference between measurements of the two
+//! backends is the cost of the SFTP backend.
 //!
 //! Filestash runs on Go's `net/http`, which has a buffer of 2 KiB. A longer response without a declared length is sent
 //! in chunks. For an HTTP/1.0 client, the close of the connection marks the end of such a response. The size of the
@@ -197,8 +197,8 @@ fn blackhole_files(
         }
         "files/cat" if reads => cat::blackhole_file(&path, facts),
         "files/save" | "files/cat" if posts || (call == "files/save" && head.method == Method::Patch) => {
-            // Because of this header, the client closes the connection after each upload. The server keeps its end
-            // open, because Go recognizes only the lowercase `close`.
+            // Because of this header, clients close the connection after each upload. The server itself keeps its end
+            // open, because Go recognizes only the lower-case `close`.
             let mut response = ok();
             response.add_header("Connection: Close");
             response

@@ -1,8 +1,8 @@
 //! Sessions. A session is a token that contains the login. The server does not store the token, because the client
 //! sends it with each request.
 //!
-//! Filestash encrypts its token. The stand-in has no secrets, so its token is the login in base64 with a checksum. The
-//! stand-in's token has about the same length as Filestash's, and a damaged token is refused.
+//! Filestash encrypts its token. The stand-in has no secrets to protect, so its token is the login in base64 with a
+//! checksum. The stand-in's token has about the same length as Filestash's, and a damaged token is refused.
 
 use std::time::Duration;
 

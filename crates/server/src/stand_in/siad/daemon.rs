@@ -41,7 +41,7 @@ pub(super) struct Daemon {
     queue: VecDeque<String>,
     /// Sectors on hosts. The number includes the sectors of deleted files, because sectors stay until contracts end.
     sectors: u64,
-    /// Bytes that could have been sent but do not fill a sector yet.
+    /// Bytes that the bandwidth allows to send, but that do not fill a sector yet.
     unsent_bytes: u64,
     downloaded_bytes: u64,
 }

@@ -1,8 +1,8 @@
 //! siad, the renter of Sia until 2025. A request names a file on siad's own machine, and siad uploads the file in the
 //! background.
 //!
-//! The stand-in uploads nothing. From the elapsed time, it computes the number of 4 MiB pieces that siad would have
-//! uploaded to hosts by now, and their cost.
+//! The stand-in uploads nothing. From the elapsed time, it computes how many pieces of 4 MiB siad would have uploaded
+//! to hosts by now, and how much they would have cost.
 
 mod contracts;
 mod daemon;
