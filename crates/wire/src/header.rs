@@ -106,7 +106,8 @@ impl HeaderValue {
         }
     }
 
-    /// Marks the value as a secret regardless of its name. This is used for values from files or the environment.
+    /// Marks the value as a secret regardless of its name. Callers use this for values from files or the environment,
+    /// which are usually secrets.
     #[must_use]
     pub fn into_secret(self) -> Self {
         Self { secret: true, ..self }

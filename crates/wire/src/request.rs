@@ -253,7 +253,7 @@ impl RequestReader {
         }
     }
 
-    /// Returns the head once it has been read.
+    /// Returns the head, if it has been read.
     pub fn head(&self) -> Option<&RequestHead> {
         self.message.as_ref().map(|(head, _)| head)
     }

@@ -1,4 +1,5 @@
-//! The content of blackhole objects: a pattern that repeats every 251 bytes, kept once in memory.
+//! The content of blackhole objects: a pattern that repeats every 251 bytes. About 1 MiB of the pattern is kept in
+//! memory.
 //!
 //! 251 is prime, and the usual sizes of buffers, pages and parts are not multiples of it. If an error shifts the
 //! content by such a size, the bytes change, and a check detects the error.

@@ -47,7 +47,7 @@ pub(super) struct ResponseSender {
     piece: Vec<u8>,
     /// `true` if the end of the message is staged.
     ended: bool,
-    /// `true` once sending has begun. A small body is sent together with the head only at the beginning.
+    /// `true` after sending has begun. A small body is sent together with the head only at the beginning.
     begun: bool,
     pace: Option<Pace>,
 }

@@ -20,7 +20,7 @@ struct Gzip {
     content: Content,
     next: u64,
     left: u64,
-    /// `None` once all output has been produced.
+    /// `None` after all output has been produced.
     encoder: Option<GzEncoder<Vec<u8>>>,
     raw: Vec<u8>,
 }

@@ -232,7 +232,7 @@ impl ResponseReader {
         }
     }
 
-    /// Returns the final head once it has been read.
+    /// Returns the final head, if it has been read.
     #[inline]
     pub fn head(&self) -> Option<&Head> {
         self.message.as_ref().map(|(head, _)| head)

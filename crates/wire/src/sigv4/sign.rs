@@ -39,7 +39,8 @@ impl From<TooMany> for SignError {
 }
 
 /// A signer of requests for one access key, region and service. Each thread has its own signer. The signer caches the
-/// signing key of the day and reuses its buffers. Signing therefore does not allocate once the buffers have grown.
+/// signing key of the day and reuses its buffers. Signing therefore does not allocate after the buffers have grown to
+/// their final size.
 #[derive(Clone)]
 pub struct Signer {
     shared: Arc<SharedKeys>,
