@@ -4,7 +4,8 @@
 use measure::sample::Access;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Maximum number of objects whose accesses are distinguished. The bits for this many objects take 128 MiB of memory.
+/// Maximum number of objects for which first and repeated accesses are distinguished. The bits for this many objects
+/// take 128 MiB of memory.
 const OBJECTS_MAX: u64 = 1 << 30;
 
 /// One bit for each object of a run. All threads of the run share these bits.
@@ -14,7 +15,7 @@ pub(crate) struct AccessedObjects {
 }
 
 impl AccessedObjects {
-    /// Returns a value for `objects` objects, none of which was accessed.
+    /// Returns the state for `objects` objects before any access.
     pub(crate) fn new(objects: u64) -> Self {
         let words = if objects > OBJECTS_MAX { 0 } else { objects.div_ceil(64) };
         Self { words: (0..words).map(|_| AtomicU64::new(0)).collect() }

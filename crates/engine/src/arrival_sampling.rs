@@ -16,7 +16,7 @@ mod turns;
 /// Maximum number of reads per second at which every read is sampled. At higher rates, only some of the reads are
 /// sampled.
 const FULL_RATE: f64 = 2000.0;
-/// Maximum value of `every`. Even at the highest rates, one of this many reads is sampled.
+/// Maximum value of `every`. Even at the highest rates, at least one in this many reads is sampled.
 const EVERY_MAX: u32 = 64;
 /// Number of sampling decisions for which a value of `every` is used. After that, the value is computed again.
 const BLOCK: u32 = 32;
@@ -106,7 +106,7 @@ impl ArrivalSampling {
 struct Clocks {
     /// Time of the last check.
     checked: Instant,
-    /// Wall time, in nanoseconds, at which the run's clock is zero. Computed at the last check.
+    /// Wall time, in nanoseconds, at which the run's clock was zero. The value was computed at the last check.
     zero: i128,
     /// Instant since which the wall clock has not been stepped.
     steady_since: Instant,

@@ -1,9 +1,9 @@
 //! Busy waiting until an operation is due, as long as no other thread needs the core.
 //!
-//! A thread that sleeps wakes up late. On a virtual machine, the delay is tens of microseconds, because the host uses
-//! idle cores for other machines. An open run waits before every operation. During the last part of each wait, the
-//! thread therefore stays busy instead of sleeping. Busy waiting must not slow down other processes, because the target
-//! may be on this host. If other threads need the same core, this thread sometimes has to wait for the core. The thread
+//! A sleeping thread wakes up late. On a virtual machine, the delay is tens of microseconds, because the host uses idle
+//! cores for other machines. An open run waits before every operation. During the last part of each wait, the thread
+//! therefore stays busy instead of sleeping. Busy waiting must not slow down other processes, because the target may be
+//! on this host. If other threads need the same core, this thread sometimes has to wait for the core. The thread
 //! therefore measures these waits. If the waits are long, the thread sleeps instead of waiting busily.
 
 use crate::cgroup::CpuQuota;
@@ -16,8 +16,8 @@ use std::time::Duration;
 const AWAKE: Duration = Duration::from_micros(100);
 /// Interval between checks of whether other threads need this core.
 const CHECK_EVERY: Duration = Duration::from_millis(250);
-/// Share of its time that a thread may wait for its core. If it waits longer, other threads need the core. The
-/// gathering thread of this program causes less waiting than this.
+/// Maximum share of its time that a thread may spend waiting for its core. If the share is larger, other threads need
+/// the core. The gathering thread of this program causes less waiting than this limit.
 const WANTED_SHARE: f64 = 0.1;
 /// Length of the first pause from busy waiting, which begins when other threads need the core. Each further pause is
 /// twice as long, up to [`PAUSE_MAX`].
@@ -25,8 +25,8 @@ const PAUSE_MIN: Duration = Duration::from_millis(200);
 /// Maximum length of a pause from busy waiting.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
-/// State of busy waiting of one thread. The state decides when the thread waits busily, and measures the time spent on
-/// this.
+/// State of busy waiting of one thread. The state decides when the thread waits busily, and measures the time spent
+/// busy waiting.
 #[derive(Debug)]
 pub(crate) struct BusyWait {
     /// Instant from which the thread may wait busily; `NEVER` if the thread must not or need not wait busily.

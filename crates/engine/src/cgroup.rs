@@ -70,7 +70,8 @@ impl CpuQuota {
         self.limited.iter().map(|group| group.cores).min_by(f64::total_cmp)
     }
 
-    /// Returns the time in nanoseconds during which the groups were stopped, summed over all cores.
+    /// Returns the time in nanoseconds, summed over all cores, during which a quota stopped its group. With several
+    /// quotas, returns the longest of these times.
     pub fn throttled_nanos(&mut self) -> u64 {
         let read = |group: &mut Limited| {
             let (name, unit) = group.counter;
@@ -81,8 +82,8 @@ impl CpuQuota {
     }
 }
 
-/// Returns whether control groups are mounted at `mount`. They have version 2 if `controllers` is empty, and otherwise
-/// version 1.
+/// Returns whether control groups are mounted at `mount`. If `controllers` is empty, checks for version 2, and
+/// otherwise for version 1.
 fn holds(mount: &Path, controllers: &str) -> bool {
     let file = if controllers.is_empty() { "cgroup.controllers" } else { "cpu.cfs_quota_us" };
     mount.join(file).exists()

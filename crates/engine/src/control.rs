@@ -18,10 +18,10 @@ pub const TURN_MAX: Duration = Duration::from_millis(50);
 pub(crate) const NOTICE: Duration = Duration::from_millis(120);
 /// Number of failed attempts that end the run, if no attempt has ever got a connection (docs/measurement.md).
 const UNREACHED_MAX: u64 = 100;
-/// Time without any connection. After this time, [`UNREACHED_MIN`] failed attempts are enough to end the run. There are
-/// few attempts, because a slot waits longer after each failure.
+/// Time without any connection after which [`UNREACHED_MIN`] failed attempts are enough to end the run. A slot waits
+/// longer after each failure, so it could take long to reach [`UNREACHED_MAX`] attempts.
 const UNREACHED_FOR: Duration = Duration::from_secs(2);
-/// Number of failed attempts that are enough to end the run once [`UNREACHED_FOR`] has passed.
+/// Number of failed attempts that are enough to end the run after [`UNREACHED_FOR`].
 const UNREACHED_MIN: u64 = 10;
 
 /// Reason why a run stopped before its stop rule applied.
@@ -48,16 +48,16 @@ pub struct Control {
     reason: AtomicU8,
     /// `true` if the run ends at once, without a drain.
     abandon: AtomicBool,
-    /// `true` once an attempt got a connection.
+    /// `true` if any attempt has got a connection.
     reached: AtomicBool,
     unreached: AtomicU64,
     /// Time at which the first attempt without a connection failed.
     unreached_since: AtomicU64,
     first_failure: Mutex<Option<AttemptOutcome>>,
     bytes_left: AtomicU64,
-    /// Upper bound of operation numbers. An operation of the window starts only if its number is below this bound.
+    /// Upper bound of operation numbers. An operation starts in the window only if its number is below this bound.
     start_below: AtomicU64,
-    /// Highest number of an operation that has started, plus 1. Updated only in a run with a bound.
+    /// Highest number of an operation that has started in the window, plus 1. Updated only in a run with such a bound.
     started_below: AtomicU64,
     first_length: OnceLock<u64>,
     accessed: OnceLock<AccessedObjects>,
@@ -207,8 +207,7 @@ impl Control {
     }
 
     /// Records that an attempt got no connection. As long as no attempt has got a connection, stops the run after
-    /// [`UNREACHED_MAX`] attempts. Once [`UNREACHED_FOR`] has passed, [`UNREACHED_MIN`] attempts are enough to stop the
-    /// run.
+    /// [`UNREACHED_MAX`] such attempts. After [`UNREACHED_FOR`], [`UNREACHED_MIN`] such attempts are enough.
     pub(crate) fn note_unreached(&self, now: Instant, outcome: AttemptOutcome) {
         let count = self.unreached.fetch_add(1, Ordering::Relaxed) + 1;
         let since = self.unreached_since.fetch_min(now.as_nanos(), Ordering::Relaxed).min(now.as_nanos());

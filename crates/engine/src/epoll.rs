@@ -22,10 +22,11 @@ use sys::socket::{Connected, Socket};
 
 /// Maximum number of events that one call returns.
 const EVENTS_MAX: usize = 256;
-/// Waits up to this length count as no wait. Such short waits end at once, because there were already events.
+/// A wait up to this length counts as no wait. It ended at once, because there were already events.
 const AT_ONCE: Duration = Duration::from_micros(15);
-/// Minimum length of a wait that uses the shared timer. This timer is rarely set, because setting a precise timer for
-/// each wait would cost more than the wait itself.
+/// Minimum length of a wait that uses the shared timer. A timer that is already set for an earlier time is not set
+/// again, because setting a timer for each wait would cost more than the wait itself. The wait then ends early and is
+/// repeated.
 const COARSE: Duration = Duration::from_millis(2);
 /// Token of the shared timer. All tokens of connections are smaller.
 const TIMER: u64 = u64::MAX;
@@ -70,7 +71,7 @@ impl EpollNetwork {
         }
         let (poller, timer) = (Poller::new()?, Timer::new()?);
         // The timer is edge-triggered. An expired timer stays readable until it is set again, and short waits do not
-        // set the timer.
+        // set it. A level-triggered timer would end these waits at once.
         poller.add_edges(&timer, TIMER)?;
         let mut run_delay = RunDelay::of_this_thread();
         Ok(Self {
@@ -109,7 +110,7 @@ impl EpollNetwork {
         }
     }
 
-    /// Returns a timeout for a wait that ends at `until` or earlier. If it ends earlier, the loop waits again.
+    /// Returns a timeout for a wait that ends at `until` or earlier. If the wait ends earlier, the loop waits again.
     fn timeout(&mut self, now: Instant, until: Instant) -> io::Result<Option<Duration>> {
         let span = until.since(now);
         if span < COARSE {

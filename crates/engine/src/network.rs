@@ -30,8 +30,8 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// Identity of a connection: its place in the loop's table, and a generation. The generation distinguishes it from
-/// earlier connections in the same place.
+/// Identity of a connection: its place in the loop's table, and a generation. The generation distinguishes the
+/// connection from earlier connections in the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     /// Place in the table.
@@ -92,7 +92,7 @@ pub struct Waited {
     pub began: Instant,
     /// The instant after the wait.
     pub now: Instant,
-    /// Longest time, in nanoseconds, that the thread was awake during the wait without checking for events.
+    /// Longest time, in nanoseconds, for which the thread was awake during the wait but did not check for events.
     pub kept_nanos: u64,
     /// `true` if the thread did not have to wait, because there were already events.
     pub at_once: bool,
@@ -115,8 +115,8 @@ pub trait Network {
     /// Returns the current instant.
     fn now(&self) -> Instant;
 
-    /// Returns the wall time in seconds since 1970, if the network has a wall clock. The clock may have been set since
-    /// the last call.
+    /// Returns the wall time in seconds since 1970, if the network has a wall clock. Someone may have set the wall
+    /// clock since the last call.
     fn unix_seconds(&self) -> Option<u64> {
         None
     }
@@ -178,8 +178,8 @@ pub trait Network {
         None
     }
 
-    /// Returns the number of bytes that [`Self::send`] has accepted and the peer has not acknowledged, if the kernel
-    /// knows it.
+    /// Returns the number of bytes that [`Self::send`] has accepted but the peer has not acknowledged, if the kernel
+    /// knows this number.
     fn unacknowledged(&mut self, _socket: &Self::Socket) -> Option<u64> {
         None
     }

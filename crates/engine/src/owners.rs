@@ -2,8 +2,8 @@
 //!
 //! The first byte of each object is requested from one server, the entry. If the entry sends the byte, the entry is the
 //! object's owner. If the entry redirects the request, the target of the redirect is the owner. Redirects are not
-//! followed. Otherwise, the owners would load objects that nobody reads. A run of the usual run loop makes the
-//! requests, as in [`crate::object_sizes`].
+//! followed, because an owner that gets a request would have to load the object, although nobody needs it. A run of the
+//! usual run loop makes the requests, as in [`crate::object_sizes`].
 
 use crate::control::{Control, StopReason};
 use crate::object_sizes::once_each;

@@ -10,7 +10,8 @@ use std::path::Path;
 
 /// Initial size of the buffer in bytes. The size is doubled as needed.
 const ROOM_BYTES: usize = 4 << 10;
-/// Maximum number of bytes that are read. The files of `/proc` are shorter, and the needed values are at the beginning.
+/// Maximum number of bytes that are read. The files of `/proc` are usually shorter. If a file is longer, the needed
+/// values are at its beginning.
 const BYTES_MAX: usize = 4 << 20;
 
 /// An open file, and a buffer for its content.

@@ -1,8 +1,8 @@
 //! Random numbers as a function of (seed, stream, index).
 //!
-//! The generator has no state. The choice for operation n therefore depends neither on the time nor on the thread that
-//! makes it. With the same seed, two targets get the same sequence of objects and ranges. SplitMix64's finalizer mixes
-//! seed, stream and index.
+//! The generator has no state. The choice for operation n is therefore the same at any time and in any thread. With the
+//! same seed, two targets get the same sequence of objects and ranges. SplitMix64's finalizer mixes seed, stream and
+//! index.
 
 use measure::values::random::mix;
 

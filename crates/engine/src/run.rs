@@ -28,10 +28,10 @@ const MESSAGES_MAX: usize = 256;
 /// Pause of the gathering thread between two steps of its work.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Pauses so that a load thread can run, because the gathering thread may share a single core with it. The gathering
-/// thread calls this function between the steps of storing an interval. Each step takes a fraction of a millisecond,
-/// which limits the delay of operations. The log of operations is written without pauses, because there is always more
-/// to write.
+/// Pauses so that a load thread can run, because the gathering thread may have to share a core with the load thread.
+/// The gathering thread calls this function between the steps of storing an interval. Each step takes a fraction of a
+/// millisecond, which limits the delay of operations. The log of operations is written without pauses, because there is
+/// always more to write.
 pub fn give_way() {
     std::thread::sleep(PAUSE);
 }
@@ -77,7 +77,7 @@ pub struct RunError {
     why: Why,
     /// Objects and uploads that remain at the server. If a thread failed, its uploads in progress are not included.
     pub left: Left,
-    /// `true` if `left` covers all threads. `left` does not cover a thread that ended because of a defect.
+    /// `true` if `left` covers all threads. A thread that ended because of a defect is not covered.
     pub left_is_all: bool,
 }
 
@@ -166,8 +166,8 @@ fn carry_out(
     work: &(impl Fn(Share, &SyncSender<Message>) -> ThreadResult + Sync),
 ) -> Result<Ending, RunError> {
     let (sender, messages) = sync_channel(MESSAGES_MAX);
-    // If the gathering itself panics, the values moved into this closure are dropped before the threads are joined. The
-    // load threads then notice that their messages are no longer received, and do not wait forever.
+    // If the gathering panics, the values moved into this closure are dropped before the threads are joined. The load
+    // threads therefore notice that their messages are no longer received, and do not wait forever.
     std::thread::scope(move |scope| {
         let spawn = |thread| {
             let sender = sender.clone();
@@ -257,8 +257,8 @@ fn wait_for_start(clock: &MonotonicClock, control: &Control) -> bool {
     }
 }
 
-/// Guard that reports the end of a thread when it is dropped. The gathering thread then no longer waits for intervals
-/// of a thread that failed.
+/// Guard that reports the end of a thread when the guard is dropped. The gathering thread therefore does not wait for
+/// intervals of a thread that failed.
 struct SendDone<'s> {
     thread: usize,
     first_response: Option<FirstResponse>,
@@ -323,8 +323,8 @@ impl Gatherer {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    // A thread that failed has not closed its intervals. The measurements of the other threads still
-                    // count.
+                    // A thread that failed has not closed its intervals, but the measurements of the other threads
+                    // still count.
                     self.done.fill(true);
                     self.hand_out(clock, control, observer);
                     if let Some(mut rest) = self.whole.rest() {
@@ -344,7 +344,7 @@ impl Gatherer {
         let (left, last) = &mut self.starting;
         (*left, *last) = (left.saturating_sub(1), at.max(*last));
         if *left == 0 {
-            // What the host did before the start does not count.
+            // The use of the host before the start does not count.
             self.watch.forget_past();
             observer.started(self.starting.1);
         }

@@ -29,8 +29,8 @@ impl Observer for Last {
 }
 
 /// Sends `request` once, with the connections and the authentication of `plan`. Returns the operation, including the
-/// body of the response. A long body is kept only if `request` keeps lists. Returns `None` if the run ended before the
-/// operation ended.
+/// body of the response. A body that exceeds the limit for messages is kept only if `request` keeps lists
+/// (`ResponseBody::KeptList`). Returns `None` if the run ended before the operation ended.
 ///
 /// # Errors
 /// Fails if no request could be sent at all.

@@ -21,7 +21,7 @@ const NONE: u64 = u64::MAX;
 /// Number of counters of operations in flight. If there are more threads, several threads share a counter.
 const GAUGES: usize = 64;
 
-/// Number of operations in flight of one thread. The counter has its own cache line.
+/// Counter of one thread's operations in flight, in its own cache line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Gauge(AtomicU64);

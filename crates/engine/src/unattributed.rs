@@ -1,7 +1,7 @@
 //! Received bytes that are not yet known to be content or overhead, because their record or frame is not complete.
 
-/// Counter of received bytes. Bytes are counted once it is known whether they are content or overhead. Until then, they
-/// are held back.
+/// Counter of received bytes. Bytes are held back until it is known whether they are content or overhead, and are then
+/// counted.
 ///
 /// Invariant: after each call of [`Self::attribute`], at most `unknown_max` bytes are held back.
 #[derive(Clone, Copy, Debug)]

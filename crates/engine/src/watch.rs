@@ -101,7 +101,8 @@ impl HostWatch {
         load.ports = self.ports.in_use(now, opened, open) as f64 / self.ports_max;
         let throttled = readings.throttled_nanos.saturating_sub(self.last.throttled_nanos) as f64 / 1e9 / elapsed;
         load.throttled = throttled_of_a_thread(throttled, load);
-        // The load threads have recorded their own CPU time. The CPU time of this thread also counts for the client.
+        // The load threads have recorded their own CPU time. The CPU time of this thread, the gathering thread, is
+        // added to the client's CPU time.
         load.cpu_nanos += readings.cpu_nanos.saturating_sub(self.last.cpu_nanos);
         (self.last, self.at) = (readings, now);
     }

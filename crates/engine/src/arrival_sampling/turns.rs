@@ -4,8 +4,8 @@
 //! reads take about 2 % of the client's CPU time. At high read rates, time is therefore divided into turns. The kernel
 //! takes timestamps in only one of eight turns, chosen at random. Bytes that arrived in a turn with timestamps
 //! represent eight times as many reads, even if the bytes are read later. After this thread has stood still, the kernel
-//! takes all timestamps for some time. A client that has stopped once is likely to stop again, and only a few reads
-//! show that it did.
+//! takes all timestamps for some time, because a client that has stopped is likely to stop again, and only a few reads
+//! show each stop.
 
 use crate::plan::ArrivalTimes;
 use measure::Instant;
@@ -23,7 +23,7 @@ const TURN: Duration = Duration::from_millis(50);
 const TURNS: u32 = 8;
 /// Longest normal gap between two checks. If a gap is longer, the thread stood still. At high read rates, a thread
 /// makes a check about every 0.5 ms. The limit is not lower, because gaps of 2 ms are frequent on a busy host, so the
-/// turns with timestamps contain enough of them.
+/// turns with timestamps contain enough of these gaps without any special treatment.
 const STILL: Duration = Duration::from_millis(5);
 /// Time after a standstill during which the kernel takes all timestamps. The usual reasons for a standstill, such as a
 /// CPU quota or a pause of the machine, recur within this time.
@@ -34,7 +34,7 @@ const START: Duration = Duration::from_millis(250);
 /// Switch for the kernel's timestamps.
 #[derive(Debug)]
 pub(super) struct Turns {
-    /// The kernel's timestamps; `None` if the kernel does not support them.
+    /// The kernel's timestamps; `None` if the kernel does not support them, or if the plan does not use them.
     timestamps: Option<ArrivalTimestamps>,
     is_on: bool,
     /// Time of the last check.
@@ -68,7 +68,7 @@ impl Turns {
         }
     }
 
-    /// Switches timestamps on or off as needed at `now`, if one of `every` reads is sampled. Returns whether the next
+    /// Switches timestamps on or off, as needed at `now` if one in `every` reads is sampled. Returns whether the next
     /// read may have a timestamp.
     pub fn advance(&mut self, now: Instant, every: u32) -> bool {
         let Some(timestamps) = &self.timestamps else { return false };
@@ -99,8 +99,8 @@ impl Turns {
     ///
     /// A sample that arrived while this thread stood still is not multiplied by [`TURNS`]. Otherwise, a stop would
     /// count eight times if it happened in a turn with timestamps, and not at all if it happened in another turn. The
-    /// clock detects a single stop anyway (`run_loop/observation/client_stalls.rs`). During the next stops, timestamps
-    /// are taken all the time.
+    /// clock detects a single stop even without timestamps (`run_loop/observation/client_stalls.rs`). During later
+    /// stops, timestamps are taken all the time.
     pub fn stands_for(&self, arrived: Instant, every: u32) -> Option<u32> {
         let within = |(from, to): (Instant, Instant)| from < arrived && arrived <= to;
         let all = self.all_since.is_some_and(|since| since <= arrived) || within(self.all_before);
@@ -111,8 +111,8 @@ impl Turns {
     }
 }
 
-/// Returns whether timestamps are taken in the turn (time slice) that contains this instant. All threads of a run must choose the same
-/// turns, because the kernel takes timestamps either for all sockets or for no socket.
+/// Returns whether the turn that contains this instant is a turn with timestamps. All threads of a run must choose the
+/// same turns, because the kernel takes timestamps either for all sockets or for no socket.
 fn is_in_turn(at: Instant) -> bool {
     let turn = at.as_nanos() / TURN.as_nanos() as u64;
     let (round, place) = (turn / u64::from(TURNS), turn % u64::from(TURNS));

@@ -90,8 +90,8 @@ impl Dialect for Filestash {
         Ok(target)
     }
 
-    /// Returns a target that ends with `path=`. A path is appended to it. The slash at the start of the path is the
-    /// first character of the parameter's value.
+    /// Returns a target that ends with `path=`. The path of the object, which starts with a slash, is appended as the
+    /// value of this parameter.
     fn container(&self, access: Access, base: &str) -> Option<String> {
         Some(format!("{base}/api/files/{}?path=", call(access)))
     }

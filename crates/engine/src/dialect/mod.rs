@@ -101,7 +101,7 @@ pub enum BadName {
     PartOfFile,
 }
 
-/// Interface of a system.
+/// HTTP interface of one kind of storage system.
 pub trait Dialect: std::fmt::Debug {
     /// Returns the form of requests for this kind of access; `None` if the system does not support this access.
     fn form(&self, access: Access) -> Option<Form>;
@@ -150,7 +150,8 @@ pub trait Dialect: std::fmt::Debug {
     }
 }
 
-/// Checks that a text can be a CID. The text is not decoded, because only the server knows which CIDs it accepts.
+/// Checks that a text has only characters that can occur in a CID. The text is not decoded, because only the server
+/// knows which CIDs it accepts.
 fn check_cid(text: &str) -> Result<(), BadName> {
     match text {
         "" => Err(BadName::Empty),

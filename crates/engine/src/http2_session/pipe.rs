@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Limit for waiting output bytes. Once this limit is reached, further writes are pending. The write that reaches the
+/// Limit for waiting output bytes. While this limit is reached, further writes are pending. The write that reaches the
 /// limit may exceed it by a few frames.
 pub(super) const OUTPUT_MAX: usize = 256 * 1024;
 /// Number of bytes that are kept from the start of the peer's data, to recognize a response in another protocol.
@@ -33,11 +33,11 @@ pub(super) struct Pipe {
     /// Bytes to be sent. The first `sent` bytes have already been removed.
     output: Vec<u8>,
     sent: usize,
-    /// `true` if a write was pending since the last call of [`Self::take_blocked`].
+    /// `true` if a write has been pending since the last call of [`Self::take_blocked`].
     blocked: bool,
     /// The first bytes from the peer.
     begin: Vec<u8>,
-    /// Number of all bytes received from the peer.
+    /// Total number of bytes received from the peer.
     received: u64,
 }
 

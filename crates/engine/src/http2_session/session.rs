@@ -54,7 +54,7 @@ pub(crate) struct Session {
     pipe: PipeEnd,
     /// Handle for new requests; `None` after [`Session::close`].
     requests: Option<SendRequest<Bytes>>,
-    /// Connection of the library; `None` once the connection has ended.
+    /// Connection of the library; `None` after the connection has ended.
     connection: Option<Connection<PipeEnd, Bytes>>,
     wake_flag: Arc<WakeFlag>,
     waker: Waker,
@@ -139,7 +139,7 @@ impl Session {
         self.connection.is_some() && self.pipe.0.borrow().has_input()
     }
 
-    /// Returns whether the first bytes from the peer pass a test.
+    /// Returns the result of `test` for the first bytes from the peer.
     pub(crate) fn begins_with(&self, test: impl Fn(&[u8]) -> bool) -> bool {
         test(self.pipe.0.borrow().begin())
     }
@@ -227,7 +227,7 @@ impl Session {
         self.poll_connection();
     }
 
-    /// Calls `put` with the bytes that are to be sent.
+    /// Calls `put` with the bytes that must be sent next.
     pub(crate) fn with_output<R>(&self, put: impl FnOnce(&[u8]) -> R) -> R {
         put(self.pipe.0.borrow().output())
     }
@@ -237,8 +237,8 @@ impl Session {
         !self.pipe.0.borrow().output().is_empty()
     }
 
-    /// Returns whether there was more output than the pipe can store. If so, call [`Self::drive`] after output was
-    /// removed.
+    /// Returns whether there was more output than the pipe can store. If so, call [`Self::drive`] again after output
+    /// was removed.
     pub(crate) fn take_blocked(&mut self) -> bool {
         self.pipe.0.borrow_mut().take_blocked()
     }

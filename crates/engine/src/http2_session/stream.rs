@@ -163,7 +163,7 @@ impl Stream {
         }
     }
 
-    /// Returns the capacity for the request's body. If it is 0, an event follows when it grows.
+    /// Returns the capacity for the request's body. If the capacity is 0, an event follows when it grows.
     pub fn capacity(&mut self) -> usize {
         let Some(sending) = &mut self.sending else { return 0 };
         let capacity = sending.stream.capacity();

@@ -1,5 +1,5 @@
-//! Authentication by signatures and sessions. If a user adds credentials as header fields, they are part of the
-//! requests and not of this module.
+//! Authentication by signatures and sessions. Credentials that a user adds as header fields are part of the requests
+//! and not of this module.
 
 use super::RequestPlan;
 use std::fmt;

@@ -24,7 +24,7 @@ pub enum Route {
     Unix(PathBuf),
 }
 
-/// A rule that redirects the connections of an origin.
+/// A rule that makes the connections of an origin lead to another host or port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectTo {
     /// Host of the URL; `None` for any host.
@@ -66,7 +66,7 @@ pub struct ConnectionPlan {
     pub spread: Spread,
     /// Route to an origin.
     pub route: Route,
-    /// Rules that redirect connections. The first matching rule applies.
+    /// Rules that change the host or port of connections. The first matching rule applies.
     pub connect_to: Vec<ConnectTo>,
     /// Addresses known before the run.
     pub known: HashMap<(String, u16), Arc<[SocketAddr]>>,

@@ -1,7 +1,7 @@
 //! Local files that are uploaded, once or as several copies.
 //!
-//! Each copy of a file is one object. Object numbers start with the first copies of all files, in the order of their
-//! keys. The second copies of all files follow, and so on. If a file changed during its upload, the uploaded object
+//! Each copy of a file is one object. The first copies of all files, in the order of their keys, have the lowest object
+//! numbers. The second copies of all files follow, and so on. If a file changed during its upload, the uploaded object
 //! would match neither the old nor the new file. The size and the modification time are therefore checked when a file
 //! is opened, and again after it was read.
 

@@ -104,7 +104,7 @@ impl LoadModel {
         }
     }
 
-    /// Returns the load model in the form that the evaluation of results needs.
+    /// Returns the load model in the form that is used to evaluate results.
     #[must_use]
     pub fn model(&self) -> measure::Model {
         match self {
@@ -263,7 +263,7 @@ pub enum ArrivalTimes {
 
 impl Plan {
     /// Returns a plan that reads `targets` in turn with GET, under `load`. The plan uses one thread and no warm-up, and
-    /// follows up to 10 redirects. Unless the caller sets `stop`, the run does not end by itself.
+    /// follows up to 10 redirects. The run has no end unless the caller sets `stop`.
     #[must_use]
     pub fn new(targets: Targets, load: LoadModel) -> Self {
         Self {

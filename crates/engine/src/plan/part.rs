@@ -44,7 +44,8 @@ impl Part {
         own.saturating_mul(u64::from(self.of.get())).saturating_add(u64::from(self.index))
     }
 
-    /// Returns the offset of this part in the schedule, as a share of the time between two of its operations.
+    /// Returns the offset of this part in the schedule, as a fraction of the time between two operations of the part.
+    /// The fraction is at least 0 and below 1.
     #[must_use]
     pub fn phase(self) -> f64 {
         f64::from(self.index) / f64::from(self.of.get())

@@ -24,7 +24,7 @@ pub enum PollCheck {
 
 impl PollCheck {
     /// Returns whether a request was refused because the server has already accepted the work, given the error message.
-    /// The server may have accepted it in an earlier run, or in a request whose response was lost.
+    /// The server may have accepted the work in an earlier run, or in a request whose response was lost.
     pub(crate) fn is_accepted_before(self, message: &[u8]) -> bool {
         match self {
             Self::SiadUpload => {

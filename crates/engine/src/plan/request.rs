@@ -288,7 +288,7 @@ impl RequestPlan {
         matches!(self.method.as_ref(), "GET" | "HEAD" | "OPTIONS" | "TRACE")
     }
 
-    /// Returns whether the request writes an object. The request body then counts for the throughput.
+    /// Returns whether the request writes an object. If so, the request body counts toward the throughput.
     #[must_use]
     pub fn is_upload(&self) -> bool {
         matches!(self.kind, OpKind::Put | OpKind::PutMultipart)

@@ -14,11 +14,11 @@ use std::time::Duration;
 /// refused because the host's clock was set a moment ago. A request with wrong credentials is not retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Maximum pause before the first retry. This maximum doubles with each further retry.
+    /// Maximum pause before the first retry. The maximum doubles with each further retry, up to `longest`.
     pub first: Duration,
     /// Maximum pause before any retry, even if the server requests a longer pause.
     pub longest: Duration,
-    /// Number of refusals of a request after which it is not sent again.
+    /// Number of refusals after which a request is not sent again.
     pub refused_max: NonZeroU32,
 }
 

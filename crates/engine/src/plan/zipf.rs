@@ -14,7 +14,7 @@ pub struct Zipf {
     exponent: f64,
     /// Values of [`Self::area`] at both ends.
     areas: (f64, f64),
-    /// Maximum distance between a draw and a rank at which the rank is accepted without a test.
+    /// Maximum difference between the nearest rank and the drawn value at which the rank is accepted without a test.
     accepted: f64,
 }
 

@@ -4,7 +4,8 @@ pub(crate) trait Invariant {
     /// Returns `self`. If `self` has no value, `invariant` is broken, and debug builds panic.
     ///
     /// Release builds continue without the value. An operation without a connection then ends with the class
-    /// `internal`, at the latest at the next check (`attempt/orphans.rs`). Otherwise, its attempt ends at the timeout.
+    /// `internal`, at the latest at the next check (`attempt/orphans.rs`). An operation that still has its connection
+    /// ends at its timeout.
     fn assert_some(self, invariant: &str) -> Self;
 }
 

@@ -239,9 +239,9 @@ impl<'p, N: Network> RunLoop<'p, N> {
         }
     }
 
-    /// Returns whether this is an open run that has received the requested number of bytes. Such a run ends at once,
-    /// because further arrivals and the operations in flight would only transfer more bytes. A closed run starts no
-    /// more operations, but its operations in flight may continue.
+    /// Returns whether this run uses the open model and has received the requested number of bytes. Such a run ends at
+    /// once, because further arrivals and the operations in flight would only transfer more bytes. A closed run starts
+    /// no more operations, but its operations in flight may continue.
     fn ends_at_once(&self) -> bool {
         matches!(self.pacer, Pacer::Open(_)) && self.control.reason() == Some(StopReason::BytesReached)
     }
@@ -299,7 +299,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
             State::Multiplexed if event.writable => readable |= self.send_frames(net, event.token, now),
             State::Opening | State::Handshaking | State::Multiplexed | State::Active | State::Idle => {}
         }
-        // The next step reads the connections in `unfinished`.
+        // A connection in `unfinished` is not read here, because the next step reads it.
         let queued = self.pool.connections.get(event.token).is_some_and(|connection| connection.queued);
         if readable && !queued { self.read_connection(net, event.token, now) } else { now }
     }

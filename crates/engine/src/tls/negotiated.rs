@@ -6,7 +6,7 @@ use rustls::pki_types::CertificateDer;
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
 
-/// Maximum number of bytes that are kept of a name in a certificate.
+/// Maximum number of bytes of a certificate's name that are kept.
 const NAME_BYTES_MAX: usize = 256;
 
 /// Result of the TLS handshake on the connection of the first good response. Names come from the server and are not

@@ -56,7 +56,8 @@ pub(crate) fn detail(error: &Error) -> String {
     }
 }
 
-/// Returns the problem with a certificate. The texts of rustls contain the names and fields of its types.
+/// Returns the problem with a certificate. The error messages of rustls are avoided, because they contain names of Rust
+/// types and fields.
 fn of_invalid(error: &CertificateError) -> String {
     let days = |from: &UnixTime, until: &UnixTime| until.as_secs().saturating_sub(from.as_secs()) / (24 * 3600);
     match error {
@@ -69,7 +70,7 @@ fn of_invalid(error: &CertificateError) -> String {
             format!("it becomes valid in {} days", days(time, not_before))
         }
         error if verify::is_of_authority(error) => {
-            // Details of examples are short.
+            // An example of a failure shows at most 64 bytes of its detail.
             "a CA certificate (CA:TRUE); to trust it, use --cacert FILE".to_owned()
         }
         CertificateError::Other(other) => other.to_string(),

@@ -102,7 +102,8 @@ impl Session {
         self.unattributed.take_all()
     }
 
-    /// Continues the handshake. Once the handshake is complete, returns the number of its bytes in the input.
+    /// Continues the handshake. When the handshake is complete, returns how many bytes of the input belong to the
+    /// handshake.
     pub(crate) fn handshake(&mut self, input: &[u8]) -> Result<Option<usize>, Error> {
         let more = (BEGIN_BYTES - self.begun).min(input.len());
         self.begin[self.begun..self.begun + more].copy_from_slice(&input[..more]);

@@ -23,7 +23,7 @@ enum Trusted {
     /// Every certificate for every name.
     All,
     /// Certificates that a root signed, and listed certificates. A server may use a listed certificate even if it is
-    /// the certificate of a CA. Self-signed certificates of openssl usually are.
+    /// the certificate of a CA, because self-signed certificates from openssl usually are CA certificates.
     Some { signed: Arc<WebPkiServerVerifier>, listed: Vec<CertificateDer<'static>> },
 }
 

@@ -60,8 +60,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Adds the attempts of parts in flight to the counts of their operations, because the operations end before the
-    /// parts.
+    /// Adds the attempts of parts in flight to the counts of the parts' operations, because these operations end before
+    /// their parts.
     fn count_parts(&mut self, which: &impl Fn(&RequestPlan) -> bool) {
         for slot in 0..self.slots.len() {
             let Some(child) = self.slots.find_op(slot) else { continue };

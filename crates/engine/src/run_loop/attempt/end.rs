@@ -170,7 +170,7 @@ impl<N: Network> RunLoop<'_, N> {
         now: Instant,
     ) -> BodyBytes {
         let Some(op) = self.slots.op_mut(slot) else { return BodyBytes::default() };
-        // While the parts of an object are in flight, the operation itself has no attempt.
+        // While the parts of an object are in flight, the operation itself has no running attempt to record.
         if std::mem::replace(&mut op.attempt.over, true) {
             return BodyBytes::default();
         }
@@ -213,7 +213,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 }
 
-/// Adds an attempt that has ended to the chain of its operation.
+/// Adds an ended attempt to the redirect chain of its operation.
 #[cold]
 fn add_hop(op: &mut Op<'_>, sample: &AttemptSample, host: LabelId, end: Instant) {
     let hop = HopSample {

@@ -52,8 +52,8 @@ pub(in crate::run_loop) struct Exchange {
     /// Position of the request among the requests on its connection, counted from 1. A position above 1 means that the
     /// connection was used before.
     pub requests: u64,
-    /// Intended start of the operation whose response left the connection open. `None` once it is known whether the
-    /// connection stayed open.
+    /// Intended start of the last operation after which the client kept the connection open. `None` after it is known
+    /// whether the connection stayed open.
     pub kept_for: Option<Instant>,
     /// `true` if the connection must not be used for further requests, because the peer closed its side, or because the
     /// connection is broken or being retired.

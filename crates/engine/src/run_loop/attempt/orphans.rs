@@ -3,7 +3,7 @@
 //! In debug builds, a broken invariant causes a panic. In release builds, some code only returns early, so an operation
 //! could remain in flight forever. To prevent this, the run loop searches once a second for operations without their
 //! own connection or stream. The loop ends these operations with the class `internal`, so that they are counted. An
-//! operation that still has its connection ends no later than its timeout.
+//! operation that still has its connection needs no such check, because it ends no later than its timeout.
 
 use super::Reuse;
 use super::exchange::State;

@@ -1,4 +1,4 @@
-//! Private addresses. A redirect from the public network must not lead to them.
+//! Private addresses. A redirect from the public network must not lead to a private address.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::url::Origin;
@@ -15,7 +15,7 @@ pub(super) fn is_private_host(origin: &Origin) -> bool {
 
 /// Returns whether an address belongs to this host or to a network that is not public. Such addresses are loopback,
 /// private, shared (RFC 6598), unique local (RFC 4193) and link-local addresses. Cloud providers serve credentials at
-/// link-local addresses. An IPv6 address also counts if it contains an IPv4 address of one of these kinds.
+/// link-local addresses. An IPv6 address that contains an IPv4 address of one of these kinds is also private.
 pub(super) fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_private_v4(address),

@@ -18,10 +18,10 @@ pub(in crate::run_loop) struct RedirectTarget {
 #[derive(Debug, Default)]
 pub(in crate::run_loop) struct RedirectChain {
     pub hops: Vec<HopSample>,
-    /// Number of attempts before the first redirect whose kept-alive connection was stale. These attempts are not in
-    /// `hops`.
+    /// Number of attempts that came before the first redirect, and failed because their kept-alive connection was
+    /// stale. These attempts are not in `hops`.
     attempts_before: u64,
-    /// Number of bytes of these attempts.
+    /// Number of bytes that the attempts in `attempts_before` received.
     bytes_before: u64,
 }
 

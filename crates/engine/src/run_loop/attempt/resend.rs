@@ -9,9 +9,9 @@ use measure::sample::AttemptKind;
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant};
 use std::time::Duration;
 
-/// Maximum time after which the client learns that the server was already closing the connection when the request
-/// arrived. [`STALE_ROUND_TRIPS`] round trips are added to it. The time allows for a server that decides to close an
-/// idle connection at the moment when a new request arrives.
+/// Maximum time, in addition to [`STALE_ROUND_TRIPS`] round trips, until the client learns that the server was already
+/// closing the connection when the request arrived. This time allows for a server that decides to close an idle
+/// connection at the moment when a new request arrives.
 const STALE_MAX: Duration = Duration::from_millis(5);
 
 /// Number of round trips until the client learns that its request was refused. The second round trip allows for queues
@@ -40,9 +40,9 @@ impl<N: Network> RunLoop<'_, N> {
         self.end_attempt(net, slot, outcome, Reuse::Close, now);
     }
 
-    /// Ends an attempt like [`Self::cut`], with one exception. If the server was already closing a kept-alive connection
-    /// when it received the request, the connection was stale. The request is then sent again once, on a new
-    /// connection, if that is safe (docs/measurement.md).
+    /// Ends an attempt like [`Self::cut`], with one exception. If the server was already closing a kept-alive
+    /// connection when it received the request, the connection was stale. In this case, the request is sent one more
+    /// time, on a new connection, if that is safe (docs/measurement.md).
     pub(in crate::run_loop) fn cut_or_resend(
         &mut self,
         net: &mut N,
@@ -69,7 +69,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// Returns whether the server was already closing the connection when it received the request, as far as the client
     /// can know. The result is `false` if the server worked on the request for some time, or read much of its body. In
-    /// these cases, the server has broken off a request that it had accepted.
+    /// these cases, the server had accepted the request and then broke it off.
     fn was_closing(&self, net: &mut N, id: ExchangeId) -> bool {
         let Some(exchange) = self.pool.exchange(id) else { return false };
         let Some(op) = self.slots.op(exchange.slot) else { return false };
@@ -88,8 +88,8 @@ impl<N: Network> RunLoop<'_, N> {
         self.load.events_since.since(sent) <= limit
     }
 
-    /// Sends the request again, once, because the server reported that it did not process the request. Such a resend is
-    /// safe for any method (RFC 9113 §8.7).
+    /// Sends the request one more time, because the server reported that it did not process the request. Such a resend
+    /// is safe for any method (RFC 9113 §8.7).
     pub(in crate::run_loop) fn resend_unprocessed(
         &mut self,
         net: &mut N,

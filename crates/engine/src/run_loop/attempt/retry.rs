@@ -22,8 +22,8 @@ fn prospect(outcome: AttemptOutcome, status: Option<u16>, code: Option<&ErrorCod
     use ErrorCode::{InternalError, RequestTimeout, ServiceUnavailable, SlowDown};
     let is_busy = matches!(code, Some(InternalError | RequestTimeout | ServiceUnavailable | SlowDown));
     match outcome.class {
-        // The wall clock is read once per second. After the host was suspended, the first signatures therefore have a
-        // wrong time.
+        // The wall clock is read once per second, so the first signatures after a suspension of the host have a wrong
+        // time.
         AttemptClass::Auth if outcome.cause == Cause::ClockSkew => Prospect::Poor,
         AttemptClass::LocalFile if outcome.cause == Cause::SourceChanged => Prospect::None,
         AttemptClass::Auth | AttemptClass::Internal | AttemptClass::Interrupted => Prospect::None,

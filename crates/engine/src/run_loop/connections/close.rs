@@ -74,7 +74,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// Closes an idle connection if its peer closed it or sent bytes without a request. Often, there is nothing to
-    /// read, because the bytes that made the socket readable were already read.
+    /// read, because the bytes that made the socket readable were already read with the last response.
     pub(in crate::run_loop) fn check_idle(&mut self, net: &mut N, token: Token) {
         let Some(connection) = self.pool.connections.existing_mut(token) else { return };
         let unusable = if connection.transport.is_tls() {

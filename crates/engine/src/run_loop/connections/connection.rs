@@ -12,7 +12,7 @@ use measure::Instant;
 #[derive(Debug)]
 pub(in crate::run_loop) struct Connection<S> {
     pub transport: Transport<S>,
-    /// Exchange on the connection, unless it is multiplexed.
+    /// Exchange on the connection. If the connection is multiplexed, the exchanges are on its streams instead.
     pub exchange: Exchange,
     pub opened: Instant,
     /// Time at which the connection was established, before the TLS handshake.

@@ -30,7 +30,7 @@ use table::Table;
 ///
 /// Invariants:
 ///
-/// * The exchange of a running attempt exists and has the attempt's slot.
+/// * The exchange of a running attempt exists, and its `slot` is the slot of the attempt.
 /// * An idle connection or stream is in the `idle` list of its origin.
 /// * `waits.for_connection` is the sum of the lengths of the origins' `waiting` queues.
 /// * `queued` is set for the connections in `unfinished`, and `Multiplexed::queued` for the connections in `to_send`.
@@ -150,8 +150,8 @@ impl<S> Pool<S> {
         }
     }
 
-    /// Takes the origin with the most free connections. Removes and returns its connection that has been free for the
-    /// longest time.
+    /// Removes and returns one of the free connections of the origin that has the most of them. This connection is the
+    /// one that has been free for the longest time.
     pub fn take_stalest(&mut self) -> Option<ExchangeId> {
         let fullest = self.origins.iter_mut().max_by_key(|origin| origin.idle.len())?;
         (!fullest.idle.is_empty()).then(|| fullest.idle.remove(0))

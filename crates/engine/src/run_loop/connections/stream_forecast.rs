@@ -4,7 +4,8 @@ use crate::http2_session::REQUESTS_MAX;
 use crate::plan::Plan;
 
 /// Forecast of HTTP/2 streams at an origin. If a connection that is being opened will probably have free streams,
-/// attempts wait for it. The slots therefore open only as many connections as they need.
+/// attempts wait for this connection and open no other one. The slots therefore open only as many connections as they
+/// need.
 ///
 /// Invariant: `opening` is the number of connections of the origin whose `forecast` is set.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
 use std::io;
 use wire::message::{Event, Reading};
 
-/// Minimum number of remaining body bytes at which they are discarded in the kernel.
+/// Minimum number of remaining body bytes at which the kernel discards them. Fewer bytes are read normally.
 const DISCARD_MIN: u64 = 8 * 1024;
 /// Maximum number of bytes that one call discards. Without a limit, a fast peer could keep other connections waiting.
 const DISCARD_MAX: u64 = 64 << 20;
@@ -202,7 +202,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// Returns the number of complete interim heads, and `true` if another head has begun but is not complete. Returns
-    /// `None` once the final head is complete.
+    /// `None` if the final head is complete.
     #[inline]
     fn heads_so_far(&self, token: Token) -> Option<(u32, bool)> {
         let reader = &self.pool.connections.existing(token)?.exchange.reader;

@@ -20,8 +20,8 @@ const SENDS_MAX: usize = 16;
 const MULTIPLEXED: &str = "frames are sent on a multiplexed connection";
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Sends pieces of a request's body while the stream has capacity for them. Pieces count as sent once they are in
-    /// the session, because the session keeps only a few pieces.
+    /// Sends pieces of a request's body while the stream has capacity for them. Pieces count as sent as soon as they
+    /// are in the session, because the session keeps only a few pieces.
     pub(in crate::run_loop) fn send_pieces(&mut self, net: &mut N, stream: Token, now: Instant) {
         let id = ExchangeId::Stream(stream);
         while let Some((connection, key)) = self.open_key(stream) {
@@ -71,8 +71,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Sends as much of a connection's output as the kernel accepts. Returns whether received bytes that had to wait
-    /// for this can now be read.
+    /// Sends as much of a connection's output as the kernel accepts. Returns `true` if reading had stopped because
+    /// output was waiting, and can now continue.
     pub(in crate::run_loop) fn send_frames(&mut self, net: &mut N, token: Token, now: Instant) -> bool {
         let requests = self.mark_requests_sent(net, token);
         let read_on = self.send_output(net, token, now);
@@ -128,8 +128,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Marks the requests whose bytes are about to be passed to the kernel as sent at this instant. Returns their
-    /// streams.
+    /// Records the current instant as the send time of the requests whose bytes are about to be passed to the kernel.
+    /// Returns the streams of these requests.
     fn mark_requests_sent(&mut self, net: &mut N, token: Token) -> Vec<Token> {
         let Some(http2) = self.pool.multiplexed(token).filter(|http2| !http2.unsent.is_empty()) else {
             return Vec::new();
@@ -156,7 +156,7 @@ impl<N: Network> RunLoop<'_, N> {
                 self.stalls.request_taken(slot);
             }
         }
-        // Putting the emptied list back keeps its allocation for the next requests.
+        // The emptied list is put back, so that the next requests can use its memory.
         if let Some(http2) = self.pool.multiplexed(token).filter(|http2| http2.unsent.is_empty()) {
             http2.unsent = streams;
         }

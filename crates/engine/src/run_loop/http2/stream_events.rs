@@ -153,7 +153,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns the connection and the key of a stream; `None` once the stream has ended.
+    /// Returns the connection and the key of a stream; `None` if the stream has ended.
     pub(super) fn open_key(&self, stream: Token) -> Option<(Token, Key)> {
         let stream = self.pool.streams.get(stream)?;
         Some((stream.connection, stream.key?))

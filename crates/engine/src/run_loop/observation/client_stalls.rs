@@ -19,12 +19,12 @@ use std::time::Duration;
 
 /// Minimum lateness that counts as a stall.
 const LATE_MIN: Duration = Duration::from_micros(100);
-/// Minimum lateness that counts as a stall, as a share of the median response time. Smaller lateness changes the median
-/// and higher percentiles by no more than this share.
+/// Minimum lateness that counts as a stall, as a share of the median response time. Lateness below this share changes
+/// the median and higher percentiles by no more than this share.
 const LATE_SHARE: f64 = 0.05;
-/// Minimum length of a stall in a closed loop without think time. There, a stall is a period in which the thread gets
-/// no CPU time. On a busy host, shorter delays are part of every operation. If these delays counted as stalls, there
-/// would be no unaffected operations for comparison.
+/// Minimum length of a stall in a closed loop without think time. In such a loop, a stall is a period in which the
+/// thread gets no CPU time. On a busy host, shorter delays are part of every operation. If these delays counted as
+/// stalls, there would be no unaffected operations for comparison.
 const KEPT_MIN: Duration = Duration::from_millis(10);
 /// Maximum length of a response that fits into one TCP segment on all common links.
 const SEGMENT_BYTES: u64 = 1400;
@@ -134,12 +134,12 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Records that a wait has ended. If there had been no events, it should have ended at `until`.
+    /// Records that a wait has ended. Without events, the wait should have ended at `until`.
     #[inline]
     pub(in crate::run_loop) fn note_wait(&mut self, net: &mut N, until: Instant, waited: Waited) {
         let late = self.stalls.late;
         self.stalls.waited = (waited.began, waited.now);
-        // If events were there at once, they arrived during the last step.
+        // If the wait ended at once, the events had arrived during the last step.
         self.stalls.not_before = if waited.at_once { self.load.step_began } else { waited.began };
         self.stalls.ready_since = if waited.at_once { self.load.step_began } else { waited.now };
         let overslept = waited.now.since(until.max(waited.began));

@@ -5,8 +5,8 @@ use crate::run_loop::RunLoop;
 use measure::Instant;
 use std::time::Duration;
 
-/// Minimum gap between two steps which shows that the operating system did not run the thread. Normal waits and steps
-/// are far shorter.
+/// Minimum gap between two steps that counts as a period in which the operating system did not run the thread. Normal
+/// waits and steps are far shorter.
 const FROZEN_MIN: Duration = Duration::from_millis(150);
 
 /// The load of one thread in the current interval.
@@ -14,13 +14,13 @@ const FROZEN_MIN: Duration = Duration::from_millis(150);
 pub(in crate::run_loop) struct ThreadLoad {
     /// Start of the last step.
     pub step_began: Instant,
-    /// The events of the last wait did not happen before this instant.
+    /// Earliest instant at which the events of the last wait can have happened.
     pub events_since: Instant,
     /// End of the last wait.
     looked: Instant,
     /// Number of waits.
     polls: u64,
-    /// Number of waits whose events were already there.
+    /// Number of waits that ended at once, because events had already arrived.
     polls_at_once: u64,
     /// CPU time of the thread, and its total wait for a core, at the start of the interval.
     used: ThreadUse,
@@ -52,7 +52,7 @@ impl ThreadLoad {
     pub fn add_wait(&mut self, waited: Waited) {
         self.polls += 1;
         self.polls_at_once += u64::from(waited.at_once);
-        // Events that were already there may have happened at any time since the wait before.
+        // Events that were already there may have happened at any time since the end of the previous wait.
         self.events_since = if waited.at_once { self.looked } else { waited.now };
         self.looked = waited.now;
     }
@@ -96,7 +96,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.sample_paths(net);
     }
 
-    /// Records how many sent bytes still wait for their acknowledgement. Without uploads, it makes no system calls.
+    /// Records how many sent bytes still wait for their acknowledgement. Makes no system calls if nothing was uploaded.
     fn record_unacknowledged(&mut self, net: &mut N) {
         let sends = self.recorder.current_mut().stats.traffic.sent_body > 0;
         if !sends && self.recorder.unacknowledged() == 0 {

@@ -35,7 +35,7 @@ impl<N: Network> RunLoop<'_, N> {
         now: Instant,
     ) {
         let number = number_in_load(self.plan.part, own);
-        // In the same step, the end of another operation may have been recorded with a later time.
+        // In this step, the end of another operation may already have been recorded with a later time.
         let now = now.max(self.recorder.latest());
         self.recorder.started(now, intended);
         self.slots.in_flight += 1;

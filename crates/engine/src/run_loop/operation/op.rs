@@ -53,7 +53,7 @@ pub(in crate::run_loop) struct Op<'p> {
     /// request did not wait for anything else, such as a connection.
     pub client_send_nanos: u64,
     /// Total length, in nanoseconds, of the client stalls before the operation started. If the operation had to wait
-    /// for a slot, only stalls before the last slot was taken count.
+    /// for a slot, only the stalls before the slots ran out are included.
     pub stalls_before: u64,
     pub connect_nanos: Option<u64>,
     pub handshake_nanos: Option<u64>,
@@ -79,14 +79,14 @@ pub(in crate::run_loop) struct Op<'p> {
     pub body: BodySink<'p>,
     /// Progress of a listing.
     pub pages: Pages,
-    /// State of a multipart upload, once the upload is initiated.
+    /// State of a multipart upload; `None` before the upload is initiated.
     pub multipart: Option<Box<MultipartUpload>>,
     /// Message of a request that deletes several objects.
     pub batch: Option<Box<DeleteBatch>>,
-    /// Part of a multipart upload; `None` for an operation of its own. The operation to which the part belongs is in
-    /// another slot.
+    /// The part, if this value sends a part of a multipart upload; `None` for a whole operation. The operation to which
+    /// the part belongs is in another slot.
     pub part: Option<UploadPart>,
-    /// State of polling, once the server has accepted work to do later.
+    /// State of polling; `None` unless the server has accepted work to do later.
     pub polling: Option<Box<Polling>>,
     /// Failures of the current request that were retried.
     pub failures: Failures,

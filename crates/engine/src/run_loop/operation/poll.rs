@@ -23,7 +23,7 @@ pub(in crate::run_loop) struct Polling {
     pub poll: Poll,
     /// Body bytes of the accepted request.
     pub sent_body: u64,
-    /// Body bytes of the accepted request that were moved inside the window.
+    /// Body bytes of the accepted request that were transferred inside the window.
     pub window: BodyBytes,
 }
 

@@ -28,7 +28,7 @@ pub(in crate::run_loop) struct Slots<'p> {
 }
 
 impl<'p> Slots<'p> {
-    /// Returns `count` free slots.
+    /// Returns a set of `count` free slots.
     pub fn new(count: usize, start: Instant) -> Self {
         let slots = (0..count).map(|_| Slot { op: None, freed: start, taken: 0 }).collect();
         Self { slots, in_flight: 0, free_part_slots: Vec::new(), next_check: start }

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Interval between checks of whether the profile needs parked slots again.
 const UNPARK_EVERY: Duration = Duration::from_millis(5);
 
-/// Interval between checks of whether the next operation may start.
+/// Interval between checks of whether [`Control`](crate::Control) lets the next operation start.
 const HOLD: Duration = Duration::from_millis(1);
 
 /// Slots that wait for their next operation.
@@ -34,7 +34,8 @@ pub(in crate::run_loop) struct Closed<'p> {
     /// Slots that are not used now, because the current level of the profile is too low.
     parked: BTreeSet<u32>,
     next_unpark: Instant,
-    /// Instant before which no operation starts, because the next operation must not start yet ([`Control`](crate::Control)).
+    /// Instant before which no operation starts, because [`Control`](crate::Control) does not let the next operation
+    /// start yet.
     pub held_until: Instant,
     /// `true` if the budget is used up, or if every slot has retired.
     pub exhausted: bool,
@@ -92,7 +93,7 @@ impl<'p> Closed<'p> {
         None
     }
 
-    /// Makes a slot wait, because the next operation must not start yet ([`Control`](crate::Control)). `since` is the
+    /// Makes a slot wait, because [`Control`](crate::Control) does not let the next operation start yet. `since` is the
     /// earliest possible start of the slot.
     #[cold]
     pub fn hold(&mut self, slot: u32, since: Instant, now: Instant) {

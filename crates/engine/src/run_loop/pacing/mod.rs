@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// First operation number of the warm-up.
 pub const WARMUP_NUMBERS: u64 = 1 << 62;
 
-/// Returns the number in the whole load of operation `own` of a part of the load.
+/// Converts the number `own` of an operation in a part of the load to the operation's number in the whole load.
 #[inline]
 pub(in crate::run_loop) fn number_in_load(part: Part, own: u64) -> u64 {
     match own.checked_sub(WARMUP_NUMBERS) {

@@ -23,12 +23,12 @@ pub(in crate::run_loop) struct Open<'p> {
     pub free_slots: Vec<u32>,
     pub slots_max: usize,
     pub slots_made: usize,
-    /// Total length, in nanoseconds, of the client stalls before the last free slot was used. `None` unless arrivals
-    /// are due and no slot is free.
+    /// Total length, in nanoseconds, of the client stalls before the slots ran out. `None` unless arrivals are due and
+    /// no slot is free.
     pub starved: Option<u64>,
     /// Instant before which no timer is set for an arrival.
     rests_until: Instant,
-    /// `true` once the window has ended and the arrivals that had not started are dropped.
+    /// `true` if the window has ended and the arrivals that had not started are dropped.
     rest_dropped: bool,
 }
 
@@ -75,8 +75,9 @@ impl<'p> Open<'p> {
 
     /// Returns the instant at which the schedule ends, which may be in the future. Returns `None` while operations are
     /// still due. If the number of operations is limited, the schedule includes the gap after the last operation, and
-    /// ends when the next operation would be due. If there are no more arrivals, the schedule has already ended. Only a
-    /// window with a fixed end and no limit on operations continues to its end.
+    /// ends when the next operation would be due. If there are no more arrivals, the schedule has already ended. In a
+    /// window with a fixed end and no limit on operations, the run continues to the end of the window, so the result is
+    /// `None`.
     pub fn exhausted_at(&self, timeline: &Timeline) -> Option<Instant> {
         let endless = timeline.window_end() == Instant::NEVER;
         match (self.quota, self.arrivals.peek()) {
@@ -125,9 +126,9 @@ impl<'p> Open<'p> {
     }
 
     /// At the end of the window, drops the arrivals that were due but have not started. Calls `drop` with the intended
-    /// start of each arrival. The second argument is `true` if a slot was free for the arrival, because then this
-    /// client was too slow. Otherwise the target was too slow. `freed` is the number of slots that were free before the
-    /// window ended.
+    /// start of each arrival. The second argument is `true` if a slot was free for the arrival, which means that this
+    /// client was too slow. Without a free slot, the target was too slow. `freed` is the number of slots that were free
+    /// before the window ended.
     pub fn drop_rest(&mut self, freed: usize, timeline: &Timeline, mut drop: impl FnMut(Instant, bool)) {
         self.rest_dropped = true;
         let mut could_start = freed + self.slots_max.saturating_sub(self.slots_made);

@@ -38,8 +38,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Reads the clock again, from the second operation of a burst on. Otherwise the recorded start of an operation
-    /// would be too early.
+    /// Reads the clock again before the second and each later operation of a burst. Otherwise, the recorded start of
+    /// these operations would be too early.
     #[inline]
     fn now_in_burst(&mut self, net: &mut N, started: usize, now: Instant) -> Instant {
         if started == 0 {
@@ -142,7 +142,7 @@ impl<N: Network> RunLoop<'_, N> {
         now
     }
 
-    /// Allows slots whose pause is over to start.
+    /// Makes the slots whose pause is over ready to start.
     pub(in crate::run_loop) fn wake_slots(&mut self, now: Instant) {
         if let Pacer::Closed(closed) = &mut self.pacer {
             closed.wake(now);

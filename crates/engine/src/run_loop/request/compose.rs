@@ -20,7 +20,7 @@ pub(in crate::run_loop) struct RequestWriter {
     /// first entry is used again.
     sessions: Box<[Fields]>,
     /// Wall time at the start of the run, computed from the last reading of the wall clock. The times of signatures are
-    /// computed from it.
+    /// computed from this value.
     wall: Timestamp,
     /// Path and query of the request.
     target: String,
@@ -157,7 +157,7 @@ impl RequestWriter {
     }
 }
 
-/// Returns the field in a header line without a line end.
+/// Returns the field in a header line. `line` has no line end.
 fn session_fields(line: &str) -> Fields {
     let mut fields = Fields::default();
     if let Some((name, value)) = line.split_once(": ").assert_some("the line of a session is a header field") {

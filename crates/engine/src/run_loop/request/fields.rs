@@ -6,7 +6,7 @@ use std::io::Write;
 /// HTTP/1 copies the text, and HTTP/2 reads the fields one by one.
 ///
 /// Each line has the form `name: value\r\n`. As an invariant, neither names nor values contain a line end. Plans check
-/// the fields that users set. This program writes the other fields.
+/// the fields that users set. This program creates all other fields, without line ends.
 #[derive(Clone, Debug, Default)]
 pub(in crate::run_loop) struct Fields {
     lines: Vec<u8>,

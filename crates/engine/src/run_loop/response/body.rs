@@ -7,9 +7,9 @@ use content::{Mismatch, Verifier};
 use measure::AttemptOutcome;
 use wire::gateway;
 
-/// Maximum number of bytes that are kept of an error message.
+/// Maximum number of bytes of an error message that are kept.
 const ERROR_BYTES_MAX: usize = 64 << 10;
-/// Maximum size of the beginning of a refusal that reports show.
+/// Maximum number of bytes that are kept from the beginning of a refusal, for reports.
 const EXCERPT_BYTES_MAX: usize = 2 << 10;
 
 /// Consumer of a response's body.
@@ -27,7 +27,7 @@ pub(in crate::run_loop) enum BodySink<'p> {
     KeepList(Vec<u8>),
     /// Keeps the beginning of an error message.
     Error(Vec<u8>),
-    /// Keeps the beginning of a refusal that is not in the format of S3. Reports show it.
+    /// Keeps the beginning of a refusal that is not in the format of S3. Reports show this text.
     Excerpt(Vec<u8>),
     /// Hashes the body.
     Digest(Box<BodyDigest>),

@@ -16,7 +16,7 @@ pub(in crate::run_loop) struct Expected {
     pub headers_matched: u128,
 }
 
-/// Next step of an attempt, once the head of its response is known.
+/// Next step of an attempt after the head of its response has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::run_loop) enum AfterHead {
     /// The body is read. The attempt succeeds unless something is wrong with the body.

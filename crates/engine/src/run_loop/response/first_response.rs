@@ -35,7 +35,7 @@ impl FirstResponse {
     }
 }
 
-/// State of waiting for the first good response.
+/// The first good response, or the state of waiting for it.
 #[derive(Debug)]
 pub(in crate::run_loop) struct FirstResponseWatch<'p> {
     /// The `Server` header of the response that is being read.
@@ -79,8 +79,8 @@ impl<'p> FirstLength<'p> {
         if is_comparable(plan) { Self::Awaited(control) } else { Self::NotCompared }
     }
 
-    /// Returns whether the length of a complete body differs from that of the run's first complete response. Returns
-    /// `false` if the body belongs to the first response.
+    /// Returns whether a complete body has another length than the run's first complete response. Returns `false` if
+    /// the body belongs to the first response.
     #[inline]
     fn differs(&mut self, body_bytes: u64) -> bool {
         match self {

@@ -3,7 +3,7 @@
 use crate::plan::{Auth, Plan, RequestPlan, ResponseBody};
 use wire::checksum::{self, Algorithm, Checksum};
 
-/// Maximum number of bytes that are kept of a field's value.
+/// Maximum number of bytes of a field's value that are kept.
 const VALUE_BYTES_MAX: usize = 256;
 
 /// Header values of the response that is being read.

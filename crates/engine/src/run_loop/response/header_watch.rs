@@ -3,7 +3,7 @@
 use super::header_values::HeaderValues;
 use crate::plan::{Checks, EXPECTED_HEADERS_MAX, Plan, Subject};
 
-/// Maximum number of bytes that are kept of a `Server` header.
+/// Maximum number of bytes of a `Server` header that are kept.
 const SOFTWARE_BYTES_MAX: usize = 256;
 
 /// Maximum length of an ETag that is kept, in bytes. Longer ETags are ignored.

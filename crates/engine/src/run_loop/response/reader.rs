@@ -107,7 +107,7 @@ impl Reader {
         http1.into_iter().flat_map(ResponseReader::trailers).chain(fields)
     }
 
-    /// Returns the final head, once it is complete.
+    /// Returns the final head, if it is complete.
     #[inline]
     pub fn head(&self) -> Option<&Head> {
         match self {

@@ -12,7 +12,7 @@ use wire::s3::{ErrorBody, ErrorCode};
 
 /// Maximum number of characters of a server's message that an example shows.
 const SHOWN_CHARACTERS_MAX: usize = 200;
-/// Maximum value of `Retry-After` that is kept, in seconds. This value is one day.
+/// Maximum pause that is accepted from `Retry-After`, in seconds. This maximum is one day.
 const RETRY_AFTER_MAX: u64 = 86_400;
 
 /// Values from the head of a refusal.
