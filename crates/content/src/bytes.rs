@@ -75,7 +75,7 @@ fn pool(cipher: &Aes128Enc) -> Arc<[u8]> {
 }
 
 impl Content {
-    /// Creates the content of `seed`. Creating the pool takes some µs.
+    /// Creates the content of `seed`. Creating the pool takes a few microseconds.
     #[must_use]
     pub fn new(seed: Seed) -> Self {
         let cipher = cipher(CONTENT_LABEL, seed);

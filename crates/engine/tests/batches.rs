@@ -96,7 +96,7 @@ fn targets(count: u64) -> Targets {
     };
     let origin = wire::Url::parse("http://sim:80/").unwrap().origin().clone();
     let (dataset, objects) = (Dataset::new(description), Members::All);
-    // The prefix contains a `&`, because it must be escaped in XML.
+    // The prefix contains a `&`, to test that this character is escaped in the XML of the message.
     Targets::of_set(
         vec![origin],
         Area {

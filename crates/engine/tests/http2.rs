@@ -1,5 +1,5 @@
 //! Tests of HTTP/2. Operations on HTTP/2 streams must be measured in the same way as operations on HTTP/1 connections.
-//! Each misbehavior of a server must have its class and cause, and the counters of both sides must agree.
+//! Each misbehavior of a server must have its own class and cause, and the counters of both sides must agree.
 
 #[path = "support/frames.rs"]
 mod frames;

@@ -82,7 +82,7 @@ impl Played {
         Self { liar, plan, kept }
     }
 
-    /// Plays a case, again if the server should have closed a stale connection, but closed it late.
+    /// Plays a case. If the server should have closed a stale connection but closed it late, plays the case again.
     fn in_time(case: &Case) -> Self {
         if !case.expected.has_class("stale_reuse") {
             return Self::of(case);

@@ -14,8 +14,8 @@ pub enum Permissions {
     UserNamespace,
 }
 
-/// Gets the permission to create network namespaces. If necessary, moves this process to a new user namespace. Call it
-/// before the process starts its first thread.
+/// Gets the permission to create network namespaces. If necessary, moves this process to a new user namespace. Call
+/// this function before the process starts its first thread.
 ///
 /// # Errors
 /// Fails if the system does not allow user namespaces, or if the process has several threads.

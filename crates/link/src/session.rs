@@ -14,7 +14,8 @@ pub struct Session {
     carrier: Carrier,
     record: Record,
     cleaned: Vec<Cleaned>,
-    // This field comes after the path, so that the record is removed after the path.
+    // Fields are dropped in the order of their declaration. This field comes after the path, so that the record is
+    // removed after the path.
     registered: Registered,
 }
 

@@ -78,7 +78,7 @@ pub fn add_route(name: &str, to: IpAddr, congestion: Option<&str>) -> io::Result
     message.ask_kernel()
 }
 
-/// Metric of a route with the name of a congestion control (linux/rtnetlink.h).
+/// Number of the route metric that contains the name of a congestion control (linux/rtnetlink.h).
 const RTAX_CC_ALGO: u16 = 16;
 
 /// Returns the number of an interface.
@@ -140,8 +140,8 @@ impl Message {
         }
     }
 
-    /// Sends the message and waits for the result. The kernel processes the message during the call, so its response is
-    /// there when the call returns.
+    /// Sends the message and waits for the result. The kernel processes the message during `send`, so its response is
+    /// already there when `send` returns.
     fn ask_kernel(mut self) -> io::Result<()> {
         let length = self.0.len() as u32;
         self.0[..4].copy_from_slice(&length.to_ne_bytes());

@@ -23,8 +23,8 @@ impl Socket {
         self.set_option(libc::IPPROTO_TCP, libc::TCP_NODELAY, libc::c_int::from(on))
     }
 
-    /// Sets the number of received bytes (at least 1) from which the socket is readable. The kernel limits this number
-    /// to half of its largest receive buffer. At the end of the stream, the socket is always readable.
+    /// Sets how many received bytes (at least 1) make the socket readable. The kernel limits this number to half of its
+    /// largest receive buffer. At the end of the stream, the socket is always readable.
     pub fn set_receive_low_water(&self, bytes: usize) -> io::Result<()> {
         self.set_option(libc::SOL_SOCKET, libc::SO_RCVLOWAT, clamped(bytes))
     }

@@ -22,7 +22,7 @@ pub struct PathFigures {
     pub received: u32,
     /// Number of segments received out of order, such as the segments after a lost one.
     pub out_of_order: u32,
-    /// Round-trip time as the receiving side estimates it. Zero until enough data has arrived.
+    /// Round-trip time that this side estimates from received data. Zero until enough data has arrived.
     pub receive_round_trip: Duration,
     /// Bytes that the peer may send before this side acknowledges them; 0 if the kernel does not report this number
     /// (before Linux 6.2).
@@ -32,9 +32,9 @@ pub struct PathFigures {
     pub send_window: u32,
     /// Time during which data was waiting or in flight to the peer.
     pub busy: Duration,
-    /// Part of this time in which the peer's receive window was full.
+    /// Part of `busy` in which the peer's receive window was full.
     pub window_limited: Duration,
-    /// Part of this time in which the send buffer of this side was too small.
+    /// Part of `busy` in which the send buffer of this side was too small.
     pub buffer_limited: Duration,
 }
 
@@ -59,8 +59,7 @@ impl Socket {
     /// Reads the statistics from the kernel. Fields that an older kernel does not know are 0.
     ///
     /// # Errors
-    /// Fails with errors of the kernel. Sockets other than TCP sockets have no such statistics, and the kernel reports
-    /// that the option is unknown.
+    /// Fails with errors of the kernel, and with `Unsupported` for sockets other than TCP sockets.
     pub fn path_figures(&self) -> io::Result<PathFigures> {
         if !self.is_tcp() {
             return Err(io::ErrorKind::Unsupported.into());
@@ -94,10 +93,11 @@ impl Socket {
         })
     }
 
-    /// Returns how many sent bytes the peer has not acknowledged yet. The number stays the same after a reset.
+    /// Returns how many sent bytes the peer has not acknowledged yet. After a reset of the connection, the number no
+    /// longer changes.
     ///
     /// # Errors
-    /// Fails with errors of the kernel. Sockets other than TCP sockets have no such number.
+    /// Fails with errors of the kernel, and with `Unsupported` for sockets other than TCP sockets.
     pub fn unacknowledged(&self) -> io::Result<u64> {
         if !self.is_tcp() {
             return Err(io::ErrorKind::Unsupported.into());

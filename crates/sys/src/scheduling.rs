@@ -21,8 +21,9 @@ pub fn set_slice(slice: Duration) -> io::Result<()> {
 }
 
 /// Runs `work` with the scheduling policy `SCHED_BATCH`. If the calling thread wakes up during the work, it does not
-/// preempt a running thread. It waits until the running thread sleeps or its time slice ends. Threads and processes
-/// that are started during the work keep this policy. After the work, the calling thread returns to its earlier policy.
+/// preempt a running thread. It waits until the running thread sleeps or has used up its time slice. Threads and
+/// processes that are started during the work keep this policy. After the work, the calling thread returns to its
+/// earlier policy.
 ///
 /// If the thread does not have the default policy, or if such calls are not allowed, the work runs with the current
 /// policy.
@@ -40,8 +41,8 @@ pub fn behind_others<R>(work: impl FnOnce() -> R) -> R {
     done
 }
 
-/// Sets the policy `SCHED_IDLE` for the calling thread. The thread then hardly runs while another thread needs its
-/// core.
+/// Sets the policy `SCHED_IDLE` for the calling thread. While another thread needs its core, the thread then runs
+/// hardly at all.
 ///
 /// # Errors
 /// Fails with errors of the kernel, for example if such calls are not allowed.

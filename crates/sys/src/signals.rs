@@ -73,8 +73,8 @@ pub fn interrupts() -> Interrupts {
     Interrupts { count: COUNT.load(Ordering::Acquire), last }
 }
 
-/// Counts a signal as if it had arrived. In this way, a request from elsewhere ends the work of this process as a
-/// signal does.
+/// Counts a signal as if it had arrived. A request from elsewhere can thus end the work of this process in the same way
+/// as a signal.
 pub fn count_as_received(signal: Signal) {
     ORDERED.fetch_add(1, Ordering::AcqRel);
     count_signal(signal.number());

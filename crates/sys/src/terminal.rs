@@ -15,7 +15,7 @@ use crate::signals::{install, is_ignored};
 struct Terminal {
     descriptor: RawFd,
     settings: libc::termios,
-    /// Bytes that bring back its earlier content.
+    /// Bytes that restore the earlier content of the terminal.
     farewell: &'static [u8],
 }
 
@@ -38,9 +38,9 @@ fn belongs_to_foreground(terminal: RawFd) -> bool {
     foreground == own
 }
 
-/// Begins to use a terminal, which must stay open for as long as the process runs. `farewell` are the bytes that bring
-/// back its earlier content. If Ctrl-Z stops the process, the terminal is given back first, and [`is_used`] returns
-/// `false` when the process continues.
+/// Begins to use a terminal, which must stay open for as long as the process runs. `farewell` contains the bytes that
+/// restore the terminal's earlier content. If Ctrl-Z stops the process, the terminal is given back first, and
+/// [`is_used`] returns `false` when the process continues.
 ///
 /// # Errors
 /// Fails if the descriptor is not a terminal.

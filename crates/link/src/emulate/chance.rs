@@ -32,7 +32,7 @@ impl Chance {
     /// Skips `trials` trials, all of which are misses. There must be at least this many misses before the next hit.
     pub fn miss(&mut self, trials: u64) {
         debug_assert!(trials <= self.misses_left, "a hit was passed over");
-        // Without hits, the number stays at its maximum.
+        // If hits are impossible, the number stays at its maximum.
         if self.scale.is_some() {
             self.misses_left = self.misses_left.saturating_sub(trials);
         }

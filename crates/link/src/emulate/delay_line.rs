@@ -114,8 +114,8 @@ impl DelayLine {
         self.waiting.peek().map(|Reverse(piece)| piece.due)
     }
 
-    /// If the next piece is due at `now` or earlier, passes it and its frame to `deliver`. Returns whether there was
-    /// one.
+    /// If the next piece is due at `now` or earlier, passes the piece and its frame to `deliver`. Returns whether a
+    /// piece was due.
     pub fn deliver_due(&mut self, now: Instant, deliver: impl FnOnce(&[u8], Piece)) -> bool {
         if self.next_due().is_none_or(|due| due > now) {
             return false;

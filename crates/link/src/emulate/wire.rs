@@ -58,8 +58,8 @@ pub struct Wire {
     reorder: Chance,
     /// Instant at which all accepted segments have left the bottleneck.
     idle_at: Instant,
-    /// Fraction of a nanosecond of the serialization time, in units of 1 / rate nanoseconds. Without this remainder,
-    /// each frame would leave the bottleneck up to 1 ns too early.
+    /// Fraction of a nanosecond that remains from earlier serialization times, in units of 1 / rate nanoseconds.
+    /// Without this remainder, each frame would leave the bottleneck up to 1 ns too early.
     remainder: u64,
     tally: Tally,
 }

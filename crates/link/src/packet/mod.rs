@@ -48,8 +48,8 @@ impl<'a> Packet<'a> {
         self.frame
     }
 
-    /// Returns whether the packet is a multicast packet. The kernel sends such packets by itself on a new interface. No
-    /// host on the path needs them, because a path has only one host at each end.
+    /// Returns whether the packet is a multicast packet. The kernel sends such packets on a new interface without being
+    /// asked. No host on the path needs them, because a path has only one host at each end.
     #[must_use]
     pub fn is_multicast(&self) -> bool {
         let ip = &self.bytes[HEADER_BYTES..];

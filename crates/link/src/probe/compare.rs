@@ -79,8 +79,9 @@ impl Measured {
         }
     }
 
-    /// Returns the properties that differ from the description. These are a rate or a round trip that differs by more
-    /// than 5 %, and a number of lost datagrams whose tail has a probability of less than 0.01 %.
+    /// Returns the properties that differ from the description. A rate or a round trip differs if its relative
+    /// difference exceeds 5 %. The loss differs if the described loss would produce the number of lost datagrams, or a
+    /// more extreme number, with a probability of less than 0.01 %.
     #[must_use]
     pub fn differences(&self, spec: &LinkSpec) -> Vec<Difference> {
         let directions = [Direction::Down, Direction::Up];

@@ -33,7 +33,7 @@ const ECHO_GAP: Duration = Duration::from_millis(5);
 const LOSS_DATAGRAMS: u64 = 20_000;
 /// Minimum number of datagrams with which the loss is measured.
 const LOSS_DATAGRAMS_MIN: u64 = 50;
-/// Time in which these datagrams are sent.
+/// Time in which the datagrams of the loss measurement are sent.
 const LOSS_TIME: Duration = Duration::from_secs(1);
 /// Payload of a datagram of the loss measurement, in bytes.
 const SMALL_BYTES: u64 = 64;
@@ -100,7 +100,7 @@ pub fn measure(path: &Path, spec: &LinkSpec) -> Result<Measured, LinkError> {
     Ok(Measured { round_trip, down, up })
 }
 
-/// Returns an upper bound of the time that a datagram takes.
+/// Returns the time without arrivals after which no further datagram of a flow can arrive.
 fn silence(spec: &LinkSpec) -> Duration {
     let jitter = spec.down.jitter + spec.up.jitter;
     let queued = [Direction::Down, Direction::Up].map(|direction| {

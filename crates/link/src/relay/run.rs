@@ -137,7 +137,7 @@ impl State {
                         self.counters.add(1, 1);
                     }
                 }
-                // Without descriptors, the client waits until a connection ends.
+                // If no descriptor is left, the client waits until a connection ends.
                 Err(_) => self.clients_wait = false,
             }
         }

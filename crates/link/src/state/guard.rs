@@ -2,9 +2,9 @@
 //! kills the processes that still run at the ends of the link.
 //!
 //! Processes at the ends may be daemons, which have no parent that could kill them. They may also have erased the
-//! environment variable that marks them as processes of the link, as nginx does. Then only the numbers of the network
-//! namespaces identify them. When a namespace is gone, the kernel may reuse its number. The guard keeps the namespaces
-//! open, so their numbers stay valid.
+//! environment variable that marks them as processes of the link, as nginx does. In this case, only the numbers of the
+//! network namespaces identify them. When a namespace is gone, the kernel may reuse its number. The guard keeps the
+//! namespaces open, so their numbers are not reused.
 
 use super::processes::{self, Killed};
 use super::{LinkState, Record, Registry, Side};
@@ -36,8 +36,8 @@ impl Guard {
         Ok(Self { record, _ends: ends })
     }
 
-    /// Waits for the end of the owner. Then kills all processes at the ends, and removes the record. Call it when the
-    /// owner is about to end.
+    /// Waits for the end of the owner. Then kills all processes at the ends, and removes the record. Call this function
+    /// when the owner is about to end.
     ///
     /// # Errors
     /// Fails if `/proc` or the registry cannot be read.

@@ -36,7 +36,7 @@ pub(super) fn person() -> u32 {
 }
 
 /// Returns the only user that a user namespace maps, as seen from outside. `None` if the namespace maps several users,
-/// such as the first namespace of a system or that of a container.
+/// such as the first namespace of a system or the namespace of a container.
 fn outside(map: &str) -> Option<u32> {
     let mut fields = map.split_whitespace().map(|field| field.parse::<u32>().ok());
     match [fields.next()??, fields.next()??, fields.next()??] {

@@ -110,7 +110,7 @@ impl Record {
         })
     }
 
-    /// Returns whether the owner still runs.
+    /// Returns the state of the link, which depends on whether its owner still runs.
     #[must_use]
     pub fn state(&self) -> LinkState {
         let same = processes::started_ticks(self.owner.process) == Some(self.owner.started_ticks);
@@ -147,7 +147,7 @@ impl Record {
     }
 
     /// Prepares this process to enter the ends of the link. If the link belongs to a user namespace, moves this process
-    /// to that namespace. Call it before the process starts its first thread.
+    /// to that namespace. Call this function before the process starts its first thread.
     ///
     /// # Errors
     /// Fails if the link has ended, or belongs to another user.

@@ -4,10 +4,10 @@
 //! device, and writes them to the other when they are due. The kernels at both ends run TCP as on a real path, with
 //! handshake, slow start, loss recovery and congestion control.
 //!
-//! Namespaces and devices have no names outside this process. They exist only as long as this process, or a process
+//! Namespaces and devices have no names outside this process. They exist only while this process runs, or a process
 //! that it has started at an end. The kernel therefore removes them even after `kill -9`. The network interfaces of the
 //! host never change. The addresses of both ends are from the ranges for benchmarks (RFC 2544 and RFC 5180). The
-//! namespaces have no other network, so the addresses cannot collide with those of the host.
+//! namespaces have no other network, so the addresses cannot collide with addresses of the host.
 
 mod counters;
 mod emulator;
@@ -80,7 +80,8 @@ impl Path {
     /// Makes a path.
     ///
     /// # Errors
-    /// Fails if the description has a mistake, a permission is missing, or a system call fails. Nothing is left behind.
+    /// Fails if the description has a mistake, a permission is missing, or a system call fails. After a failure,
+    /// nothing of the path remains.
     pub fn open(spec: &LinkSpec, settings: &Settings) -> Result<Self, LinkError> {
         spec.check()?;
         let buffer_bytes = match settings.buffers {

@@ -8,7 +8,8 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Starts a server at the far end that sends to each connection until it is closed. Returns its port.
+/// Starts a server at the far end that sends to each connection until the connection is closed. Returns the server's
+/// port.
 fn source(bench: &Bench) -> u16 {
     let listener = bench.path.far().within(|| TcpListener::bind((bench.path.far().address(), 0))).unwrap().unwrap();
     let port = listener.local_addr().unwrap().port();
