@@ -1,4 +1,4 @@
-//! Tests of the diagnosis of what limits a run, with simulated targets and clients whose limit is known.
+//! Tests of the diagnosis that names the limit of a run. The limits of the simulated targets and clients are known.
 
 mod support;
 
@@ -116,8 +116,8 @@ fn constant_delays_are_limited_by_concurrency() {
     }
 }
 
-/// Client and target share the cores of the host. If all cores are busy, more slots may not increase the throughput,
-/// although transfers through the kernel do not look like a queue.
+/// Client and target share the cores of the host. If all cores are busy, it is possible that more slots do not increase
+/// the throughput, although the response times show no queue. The diagnosis must not name the concurrency in this case.
 #[test]
 fn a_host_without_a_free_core_sustains_no_more_with_more_slots() {
     let plan = for_seconds(3.0, closed(16));

@@ -209,8 +209,8 @@ fn uploads_of_an_open_run_may_end_after_its_bytes_were_sent() {
     assert_eq!((tally.started, tally.ok, tally.sent_body), (5, 5, 500_000));
 }
 
-/// A listener whose queue is full until the first instant. The second instant is used to assert that attempts to
-/// connect are at least 1 ms apart.
+/// A listener whose queue is full until the first instant. The second instant is the earliest time at which the client
+/// may try to connect again, 1 ms after its last attempt.
 struct Full(Instant, Instant);
 
 impl SimServer for Full {

@@ -106,8 +106,8 @@ fn created_uploads_are_reported_with_the_numbers_of_their_objects() {
     assert_eq!(measured.uploads, [], "measured load reports no uploads");
 }
 
-/// Returns a bucket, and its open upload for a plan. The open upload has the ID `known`, and these parts of object
-/// `number`.
+/// Returns a bucket with an open upload, and the value with which a plan resumes this upload. The upload has the ID
+/// `known`, and consists of these parts of object `number`.
 fn began(number: u64, parts: &[u16]) -> (State, ResumedUploads) {
     let dataset = dataset(4, 95);
     let bytes = bytes_of(&dataset, number);

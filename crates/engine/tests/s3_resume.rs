@@ -1,5 +1,5 @@
 //! Tests of uploads to the embedded S3 server over real sockets. A run with faults is cut off, and another run
-//! continues it.
+//! continues its uploads.
 
 #[path = "support/bucket.rs"]
 mod bucket;
@@ -20,7 +20,7 @@ use support::{ms, summary};
 use wire::s3::OpenUploads;
 
 const COUNT: u64 = 8;
-/// Size of each object in bytes. An object has seven parts. Because of the many parts, the run is cut off in the middle
+/// Size of each object in bytes. An object has seven parts. With this number of parts, the run is cut off in the middle
 /// of an object even on a busy machine.
 const SIZE: u64 = 32 << 20;
 

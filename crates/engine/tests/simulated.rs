@@ -271,7 +271,8 @@ fn a_client_that_cannot_keep_up_is_reported() {
 
 #[test]
 fn a_stale_connection_is_resent_once_and_flagged() {
-    /// A server that closes each connection 5 ms after its response. A request that is sent at that time is lost.
+    /// A server that responds to the first of every two requests. When the second one arrives, the server closes the
+    /// connection.
     struct Stale {
         requests: u64,
     }

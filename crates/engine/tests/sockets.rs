@@ -206,7 +206,7 @@ fn timeouts_fire_when_they_are_due() {
     near(&summary.all.failed_response, 1.0, ms(250), ms(60));
 }
 
-/// An observer that notes the start, and stops the run at the first occasion if it should.
+/// An observer that records the start. If `stops` is set, the observer stops the run at the first opportunity.
 #[derive(Default)]
 struct StartWatch {
     stops: bool,

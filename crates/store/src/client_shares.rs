@@ -1,4 +1,4 @@
-//! The shares in the load of a client. Both the writer and the reader of records check them.
+//! The values in the load of a client that are shares. Both the writer and the reader of records check these values.
 
 use measure::ClientLoad;
 

@@ -21,7 +21,7 @@ pub const COLLECTED_FILE: &str = "collected.zst";
 const COLLECTED_FORMAT: u32 = 1;
 /// Maximum number of sources.
 pub const SOURCES_MAX: usize = 64;
-/// Size of the pending lines at which they are written as a frame.
+/// Size of the pending lines, in bytes, at which the lines are written as a frame.
 const BLOCK_BYTES: usize = 256 << 10;
 /// Maximum time between two writes. A crash of this process loses the polls since the last write.
 const FLUSH_EVERY: Duration = Duration::from_secs(5);
@@ -237,7 +237,7 @@ pub struct Collected {
     pub sources: Vec<String>,
     /// The values. The times of the values are seconds since the start of the first collector.
     pub series: Series,
-    /// Damage that a crash does not explain. Reading stopped there.
+    /// Damage that a crash does not explain. Reading stopped at this damage.
     pub damage: Option<Damage>,
 }
 
@@ -245,7 +245,7 @@ impl Collected {
     /// Reads the file in `dir`. Returns `None` if the file is missing or has no begin record yet.
     ///
     /// # Errors
-    /// Those of [`for_each_collected`].
+    /// The errors of [`for_each_collected`].
     pub fn read(dir: &Path) -> Result<Option<Self>, StoreError> {
         if !dir.join(COLLECTED_FILE).exists() {
             return Ok(None);

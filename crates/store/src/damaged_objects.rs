@@ -1,5 +1,5 @@
-//! The list of the damaged objects of a run. A file contains the objects up to a limit. The end record contains the
-//! first few.
+//! The list of the damaged objects of a run. A file contains these objects, up to a limit. The end record contains only
+//! the first few of them.
 
 use crate::error::StoreError;
 use crate::files::create_new;

@@ -29,7 +29,8 @@ pub struct Fleet {
     pub spread_nanos: u64,
     /// Largest accepted time between two starts in nanoseconds.
     pub spread_limit_nanos: u64,
-    /// Time in which all agents that count were measured, in nanoseconds.
+    /// Length, in nanoseconds, of the time in which all agents that contribute to the results were measured
+    /// simultaneously.
     pub together_nanos: u64,
     /// The agents, in order of their numbers.
     #[serde(deserialize_with = "bounded::list::<_, _, AGENTS_MAX>")]
@@ -68,6 +69,6 @@ pub struct FleetAgent {
     pub response_p99_nanos: Option<u64>,
     /// Resource or setting that limited the agent.
     pub limited_by: LimitedBy,
-    /// Reason for the loss of the agent; `None` without a loss.
+    /// Reason why the agent was lost; `None` if it was not lost.
     pub lost: Option<String>,
 }

@@ -14,7 +14,7 @@ pub const FRAME_BYTES_MAX: usize = 32 << 20;
 /// Compression level. This level is the fastest regular one, and reduces the size to a third. Speed is important,
 /// because the compressing thread may share a core with a thread that generates load.
 const LEVEL: i32 = 1;
-/// Maximum window size of a frame, as an exponent of two. The value stands for 8 MiB.
+/// Maximum window size of a frame, as an exponent of two (2^23 bytes are 8 MiB).
 const WINDOW_LOG_MAX: u32 = 23;
 /// The first bytes of every frame.
 const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
@@ -135,7 +135,7 @@ impl DamageKind {
     }
 }
 
-/// Damage that a crash does not explain. Reading stopped there.
+/// Damage that a crash does not explain. Reading stopped at this damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// Number of the file in a sequence of files, from 1.
@@ -180,7 +180,7 @@ impl<R: Read> FrameReader<R> {
         Self { input, lines: Vec::new(), frame_start: 0 }
     }
 
-    /// Reads the next frame. The returned errors are those of the input.
+    /// Reads the next frame. All errors come from the input.
     pub(crate) fn next(&mut self) -> io::Result<Next<'_>> {
         self.frame_start = self.input.at;
         if self.input.fill_buf()?.is_empty() {
@@ -217,8 +217,8 @@ impl<R: Read> FrameReader<R> {
     }
 }
 
-/// Counter of the frames that begin in the input. If no other frame follows a broken frame, it is the incomplete end of
-/// the file. Otherwise, it is damage.
+/// Counter of the frames that begin in the input. If no other frame follows a broken frame, the broken frame is the
+/// incomplete end of the file. Otherwise, it is damage.
 #[derive(Default)]
 struct Magic {
     matched: usize,

@@ -308,7 +308,7 @@ pub struct Tls {
 pub enum Record {
     /// The first record.
     Begin(Box<Begin>),
-    /// The first record of each file after the first. Readers check this record, but do not return it.
+    /// The first record of each file except the first file. Readers check this record, but do not return it.
     Segment(Segment),
     /// An interval. Intervals are ordered by time.
     Interval(Box<Interval>),

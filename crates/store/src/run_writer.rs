@@ -186,7 +186,7 @@ impl RunWriter {
         let frames = FrameWriter::new(Box::new(create_new(&path)?)).map_err(|error| StoreError::new(&path, error))?;
         let old = (std::mem::replace(&mut self.frames, frames), std::mem::replace(&mut self.path, path));
         if let Err(error) = self.append(&RecordRef::Segment(&Segment { number })) {
-            // A file without its first record would count as damage once the next file exists.
+            // A file without its first record would count as damage as soon as the next file exists.
             let _ = fs::remove_file(&self.path);
             (self.frames, self.path) = old;
             return Err(error);

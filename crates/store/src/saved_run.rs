@@ -48,7 +48,8 @@ impl Point {
         Self::of(interval, &interval.stats.of_all_kinds(|kind| &kind.response))
     }
 
-    /// Creates the point of an interval. `response` contains the response times of its successful operations.
+    /// Creates the point of an interval. `response` contains the response times of the interval's successful
+    /// operations.
     fn of(interval: &Interval, response: &Distribution) -> Self {
         let tally = &interval.stats.measured;
         Self {
@@ -86,7 +87,7 @@ pub struct SavedRun {
     pub end: Option<End>,
     /// Size of an incomplete last frame, which was ignored.
     pub torn_bytes: u64,
-    /// Damage that a crash does not explain. Reading stopped there.
+    /// Damage that a crash does not explain. Reading stopped at this damage.
     pub damage: Option<Damage>,
 }
 
@@ -109,7 +110,7 @@ impl SavedRun {
     /// summary does not contain.
     ///
     /// # Errors
-    /// Those of [`crate::for_each_record`].
+    /// The errors of [`crate::for_each_record`].
     pub fn read_with(dir: &Path, mut look: impl FnMut(&Interval)) -> Result<Self, StoreError> {
         let mut run = None;
         let tail = for_each_record(dir, |record| {

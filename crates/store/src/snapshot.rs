@@ -111,7 +111,8 @@ impl Snapshot {
         }
         let mut run = SavedRun::new(begin.clone());
         (run.summary, run.heat) = (head.summary, head.heat);
-        // A hostile file could contain any number of seconds. Adding them one by one limits their number.
+        // A hostile file could contain any number of seconds. Adding the seconds one by one enforces the limit on their
+        // number.
         let mut seconds = SingleSeconds::default();
         seconds.append(&run.summary.seconds);
         run.summary.seconds = seconds;

@@ -46,7 +46,8 @@ pub enum StudyRecord {
         version: String,
         /// The unit of the load.
         unit: LoadUnit,
-        /// The search ends once the bracket is this narrow, as a share of the bracket's lower end.
+        /// Maximum width of the bracket at the end of the search, as a fraction of the bracket's lower end (0.02 means
+        /// 2 %).
         precision: f64,
         /// Number of level steps per unit.
         steps: NonZeroU64,

@@ -100,7 +100,8 @@ fn spawn(directory: &Path) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Runs a session until it has counted `lines` batches and a little longer, and kills it. Returns the counted objects.
+/// Runs a session until it has counted `lines` batches, waits for `pause`, and kills the session. Returns the counted
+/// objects.
 fn kill_after(directory: &Path, lines: u64, pause: Duration) -> Vec<u64> {
     let mut child = spawn(directory);
     let mut output = BufReader::new(child.stderr.take().unwrap());

@@ -168,8 +168,8 @@ fn the_rest_of_an_earlier_run_is_never_mixed_with_a_new_one() {
 /// The variable that makes [`writes_until_killed`] write, and names its directory.
 const KILLED: &str = "PLIMSOLL_TEST_KILLED";
 
-/// Writes intervals without end, and prints the number of those that are written. This test is the child process of the
-/// next test.
+/// Writes intervals without end, and prints the number of intervals written so far. This test is the child process of
+/// the next test.
 #[test]
 fn writes_until_killed() {
     let Some(dir) = std::env::var_os(KILLED) else { return };

@@ -143,7 +143,7 @@ impl Endpoint {
         Self { address, seen, acceptor: Some(acceptor) }
     }
 
-    /// Returns the number of bytes written, once every connection is closed.
+    /// Waits until every connection is closed, and returns the number of bytes written.
     pub fn written(&self) -> u64 {
         let begun = std::time::Instant::now();
         while self.seen.active.load(Ordering::Acquire) > 0 {

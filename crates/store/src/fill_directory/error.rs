@@ -58,7 +58,7 @@ pub enum FillError {
         /// The limit.
         limit: usize,
     },
-    /// A write or sync of the segment failed earlier, so nothing can be added to it.
+    /// A write or sync of the segment failed earlier, so nothing can be added to this segment.
     #[error("an earlier write or sync of this segment failed, so {pending_records} records are not on the disk")]
     SegmentFailed {
         /// Number of records that are not durable.

@@ -103,7 +103,7 @@ impl Summing {
     }
 }
 
-/// The writer of a manifest. The file gets its name once it is complete.
+/// The writer of a manifest. The file gets its final name when it is complete.
 pub struct ManifestWriter {
     path: PathBuf,
     file: TemporaryFile,

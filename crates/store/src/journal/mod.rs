@@ -1,6 +1,6 @@
 //! The journal of a fill. The journal records started uploads, stored objects, and the end of each session.
 //!
-//! A record counts once it is on the disk. The intent of an upload is on the disk before its first request. The
+//! A record counts as soon as it is on the disk. The intent of an upload is on the disk before its first request. The
 //! acknowledgement of an upload is on the disk before any total includes the upload. After a crash, objects whose
 //! uploads were intended but not acknowledged are "in doubt". The next session can ask the server whether these objects
 //! exist.

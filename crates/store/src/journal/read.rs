@@ -15,7 +15,7 @@ use std::path::PathBuf;
 pub struct Entry {
     /// Sequence number: 0 for the first record, without gaps.
     pub seq: u64,
-    /// Wall time of writing in milliseconds since 1970.
+    /// Wall time at which the record was written, in milliseconds since 1970.
     pub unix_ms: u64,
     /// The record.
     pub record: Record,
@@ -47,7 +47,7 @@ pub(crate) struct Tip {
     pub(crate) tail: Vec<u8>,
     /// Sequence number of the first record of the tail.
     pub(crate) tail_seq: u64,
-    /// Wall time of writing the tail in milliseconds since 1970.
+    /// Wall time at which the tail was written, in milliseconds since 1970.
     pub(crate) tail_unix_ms: u64,
     /// Files at the end that are not part of the journal.
     pub(crate) unused_files: Vec<PathBuf>,

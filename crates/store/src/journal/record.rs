@@ -4,11 +4,11 @@
 pub const OBJECTS_MAX: u64 = 1 << 32;
 /// Maximum number of objects in one record. Larger batches become several records.
 pub const BATCH_MAX: usize = 4096;
-/// Maximum size of a text in bytes. Longer ones are cut.
+/// Maximum size of a text in bytes. Longer texts are cut.
 pub const TEXT_BYTES_MAX: usize = 1024;
 /// Maximum size of an upload ID in bytes.
 pub const UPLOAD_ID_BYTES_MAX: usize = 1024;
-/// Maximum size of the name of a class or a cause in bytes. Longer ones are cut.
+/// Maximum size of the name of a class or a cause in bytes. Longer names are cut.
 pub const NAME_BYTES_MAX: usize = 64;
 
 /// A record of the journal. Records identify objects by their number in the dataset.
@@ -66,8 +66,8 @@ pub enum Record {
         /// Time since the start of the session by a monotonic clock, in milliseconds.
         active_ms: u64,
     },
-    /// Attempts of this session that are in no [`Self::Acked`] and no [`Self::Failed`]. Replaces the previous record of
-    /// this kind in the session.
+    /// Attempts of this session that are neither in a [`Self::Acked`] nor in a [`Self::Failed`] record. Replaces the
+    /// previous record of this kind in the session.
     Unsettled(Unsettled),
     /// A stop rule or limit that has changed since the previous session.
     RuleChanged {
@@ -146,7 +146,8 @@ pub struct FailedObject {
     pub cause: String,
 }
 
-/// Attempts of a session's uploads without a result. These uploads are in flight, were cut off, or are not confirmed.
+/// Attempts that a session made for uploads that have no result. These uploads are in flight, were cut off, or are not
+/// confirmed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unsettled {
     /// Number of attempts.

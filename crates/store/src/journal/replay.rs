@@ -42,7 +42,7 @@ pub fn replay_bytes(segments: &[&[u8]], identity: Option<&[u8; 32]>) -> Result<R
 /// Calls `visit` for each record of the journal in these directories.
 ///
 /// # Errors
-/// Those of [`replay`].
+/// The errors of [`replay`].
 pub fn for_each_entry(
     directories: &[&Path],
     identity: Option<&[u8; 32]>,

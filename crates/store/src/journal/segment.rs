@@ -151,7 +151,7 @@ impl Header {
 pub(crate) struct Group {
     /// Number of bytes of the segment that were durable before this group.
     pub(crate) durable_bytes: u64,
-    /// Wall time of writing in milliseconds since 1970.
+    /// Wall time at which the group was written, in milliseconds since 1970.
     pub(crate) unix_ms: u64,
 }
 
@@ -226,7 +226,7 @@ impl<R: Read> RecordReader<R> {
         Self { input: BufReader::with_capacity(256 << 10, input), at_byte, payload: Vec::new() }
     }
 
-    /// Reads the next record. The returned errors are those of the input.
+    /// Reads the next record. All errors come from the input.
     pub(crate) fn next(&mut self) -> io::Result<Step<'_>> {
         let at_byte = self.at_byte;
         let mut head = [0; HEAD_BYTES];

@@ -85,8 +85,9 @@ pub(crate) fn sources_in(directories: &[&Path]) -> Result<Vec<Source<'static>>, 
             named.push((number, entry.path()));
         }
     }
-    // A session may be writing. A segment reaches its final size before the next segment has any records. Therefore,
-    // get the sizes of later segments first.
+    // A session may be writing at this moment. A segment reaches its final size before the next segment has any
+    // records. The sizes of later segments are therefore read first. If a later segment has records, the sizes of all
+    // earlier segments are then final.
     named.sort_by(|a, b| b.cmp(a));
     let mut sources = Vec::with_capacity(named.len());
     for (number, path) in named {

@@ -30,7 +30,7 @@ pub struct FillState {
     pub deleted: NumberSet,
     /// Objects that the server did not delete despite a request.
     pub not_deleted: NumberSet,
-    /// Results of reading objects back. For each object, only the result of the last comparison is kept.
+    /// Results of reading objects back. At most one result is kept for each object, usually the last one.
     pub verified: Verified,
     /// Multipart uploads that were neither completed nor aborted.
     pub uploads: OpenUploads,
@@ -166,8 +166,8 @@ pub struct Session {
     pub last_unix_ms: u64,
     /// End of the session. `None` if it was killed or still runs.
     pub end: Option<SessionEnd>,
-    /// Wall time in milliseconds since 1970 at which the session stored its last objects. Without any, the time of its
-    /// start.
+    /// Wall time in milliseconds since 1970 at which the session stored its last objects. If the session stored no
+    /// objects, the wall time of its start.
     pub stored_unix_ms: u64,
     /// Time during which the session ran.
     pub active: ActiveTime,
@@ -209,7 +209,7 @@ pub enum EventKind {
 }
 
 impl FillState {
-    /// Adds a record. `unix_ms` is the wall time of writing it.
+    /// Adds a record. `unix_ms` is the wall time at which the record was written.
     pub fn apply(&mut self, record: &Record, unix_ms: u64) {
         let before = self.totals;
         match record {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// Maximum number of open uploads that are kept. The server can list the remaining uploads.
 pub const OPEN_UPLOADS_MAX: usize = 65_536;
-/// Maximum number of open uploads that are kept of one object.
+/// Maximum number of open uploads of one object that are kept.
 const OF_ONE_OBJECT_MAX: usize = 100;
 
 /// Multipart uploads that were neither completed nor aborted, by the number of their object.
@@ -40,8 +40,8 @@ impl OpenUploads {
         self.len == 0
     }
 
-    /// Returns the number of uploads that are not kept. There were [`OPEN_UPLOADS_MAX`] open uploads, or too many open
-    /// uploads of one object.
+    /// Returns the number of uploads that are not kept. These uploads were created when there were already
+    /// [`OPEN_UPLOADS_MAX`] open uploads, or too many open uploads of their object.
     #[must_use]
     pub fn beyond(&self) -> u64 {
         self.beyond

@@ -22,8 +22,8 @@ const RESERVE_FILE: &str = "reserve";
 /// Size of the reserve.
 const RESERVE_BYTES: u64 = 2 << 20;
 
-/// The writer of a journal. [`JournalWriter::append`] adds records. The records are durable once a later
-/// [`JournalWriter::sync`] succeeds.
+/// The writer of a journal. [`JournalWriter::append`] adds records. The records are durable after a later
+/// [`JournalWriter::sync`] has succeeded.
 pub struct JournalWriter {
     /// Directory of new segments.
     directory: PathBuf,

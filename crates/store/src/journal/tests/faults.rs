@@ -115,7 +115,7 @@ impl Fill {
         }
     }
 
-    /// Checks that a replay has all counted objects, and only added objects.
+    /// Checks that a replay has all counted objects, and no object that was never added.
     fn check(&self, replay: &Replay) {
         let completed: BTreeSet<u64> = replay.state.completed.iter().collect();
         assert!(completed.is_superset(&self.counted), "counted, but lost: {:?}", self.counted.difference(&completed));

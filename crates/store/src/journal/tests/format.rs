@@ -112,7 +112,7 @@ fn a_large_batch_becomes_several_records() {
         records.iter().map(|record| if let Record::Acked(part) = record { part.len() } else { 0 }).collect();
     assert_eq!(parts, [BATCH_MAX, BATCH_MAX, 1]);
     assert!(frames(&[Record::Acked(Vec::new())]).is_empty());
-    // Consecutive numbers take one byte each, so an acknowledgement of 1 MB takes ten.
+    // Consecutive numbers take one byte each, so the acknowledgement of an object of about 1 MB takes ten bytes.
     assert!(frames(&[Record::Acked(batch)]).len() < 2 * BATCH_MAX * 10);
 }
 
@@ -234,7 +234,7 @@ fn a_segment_counts_once_it_has_what_it_repeats() {
         assert!(replay.extent.segments == 1 || replay.extent.abandoned_bytes > 0, "{len} bytes");
         counts.push(replay.extent.segments);
     }
-    // The second segment becomes part of the journal once it is complete except for its own record.
+    // The second segment becomes part of the journal as soon as it contains everything except its own record.
     assert_eq!(counts.iter().position(|count| *count == 2), Some(second.len() - record_bytes));
 }
 

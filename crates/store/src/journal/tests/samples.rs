@@ -12,7 +12,7 @@ pub fn acked(number: u64) -> AckedObject {
     AckedObject { number, attempts, sent_bytes: number * 1000 + 1, file_bytes: number * 900, evidence }
 }
 
-/// Returns any record that survives encoding unchanged.
+/// Returns a strategy for records that encoding and decoding do not change.
 pub fn record() -> impl Strategy<Value = Record> {
     let number = || prop_oneof![0..500_u64, 0..OBJECTS_MAX];
     let text = || "\\PC{0,20}";
