@@ -125,7 +125,7 @@ fn a_stall_of_one_second_shows_whole() {
 
 #[test]
 fn waiting_costs_nothing_at_any_rate() {
-    // The load causes both long and short waits, because they use different timers.
+    // The load causes both long and short waits, because long and short waits use different timers.
     let server = serve(Faults::default());
     let stages = [(500, 10.0), (0, 1000.0), (2000, 1000.0)];
     let stages = stages.map(|(length, level)| engine::schedule::StagePlan { length: ms(length), level });

@@ -124,8 +124,8 @@ fn a_range_contains_the_percentile_without_stalls() {
             let noise = match work {
                 // Stalls below 5 % of the median do not count.
                 Work::Constant => 0.05,
-                // With exponential times, fewer operations are unaffected by stalls. The response times of the
-                // unaffected operations depend on each other.
+                // With exponential times, the error is larger. Fewer operations are unaffected by stalls, and their
+                // response times depend on each other.
                 Work::Exponential => 0.12,
             };
             for timed in [Timed::Response, Timed::Service, Timed::Ttfb] {

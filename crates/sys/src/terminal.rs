@@ -86,7 +86,7 @@ fn give_back() -> bool {
     }
     let mut left = *farewell;
     while !left.is_empty() {
-        // SAFETY: pointer and length are those of a slice.
+        // SAFETY: pointer and length describe a slice.
         let written = unsafe { libc::write(*descriptor, left.as_ptr().cast(), left.len()) };
         match usize::try_from(written) {
             Ok(written @ 1..) => left = left.get(written..).unwrap_or_default(),

@@ -128,7 +128,7 @@ impl Server {
     fn serve(&mut self, bytes: usize, builder: &h2::server::Builder) {
         let mut cx = Context::from_waker(Waker::noop());
         if self.connection.is_none() {
-            // The handshake is ready once the preface has arrived.
+            // The handshake is ready when the preface has arrived.
             let Poll::Ready(Ok(connection)) = pin!(builder.handshake(self.pipe.clone())).poll(&mut cx) else { return };
             self.connection = Some(connection);
         }
@@ -144,7 +144,7 @@ impl Server {
 }
 
 impl Exchange {
-    /// Continues the exchange. Returns `true` once the exchange is complete.
+    /// Continues the exchange. Returns whether the exchange is complete.
     fn go_on(&mut self, cx: &mut Context<'_>) -> bool {
         while let Poll::Ready(Some(Ok(piece))) = self.incoming.poll_data(cx) {
             self.received += piece.len();
@@ -400,7 +400,7 @@ fn a_flood_that_needs_replies_is_not_read() {
     assert!(fed.count() < 100);
     assert!(session.with_output(<[u8]>::len) < OUTPUT_MAX + 64 * 1024);
     assert!(session.take_blocked() && !session.take_blocked());
-    // The session continues once the output is sent.
+    // The session continues as soon as the output is sent.
     let out = session.with_output(<[u8]>::len);
     session.output_taken(out);
     drive(&mut session);

@@ -63,7 +63,7 @@ pub fn is_transient(outcome: AttemptOutcome, status: Option<u16>) -> bool {
         TlsHandshake,
     };
     match outcome.class {
-        // Request Timeout and Too Early
+        // 408 is Request Timeout, and 425 is Too Early.
         Http4xx => matches!(status, Some(408 | 425)),
         Http5xx => !matches!(status, Some(501 | 505)),
         Dns => outcome.cause == Cause::ResolverFailed,

@@ -44,7 +44,7 @@ impl Zipf {
     /// Returns the object of operation `number`, in 0..objects.
     #[must_use]
     pub fn choose(self, seed: u64, number: u64) -> u64 {
-        // The draws of one operation differ in the upper bits of the index.
+        // Each draw of an operation has its own index. These indexes differ in the upper bits.
         let draws = (0..=u8::MAX).map(|attempt| {
             let bits = bits(seed, Stream::Object, number ^ u64::from(attempt) << 56);
             (bits >> 11) as f64 / (1_u64 << 53) as f64

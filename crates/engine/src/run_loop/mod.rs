@@ -323,7 +323,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
             self.recorder.end_window(now);
         }
         if self.plan.stop.bytes.is_some() {
-            // The last of the requested bytes may have arrived in this step.
+            // The last of the requested bytes may have arrived in this step, which ends the window.
             self.apply_commands(now);
         }
         let window_end = self.recorder.timeline().window_end();

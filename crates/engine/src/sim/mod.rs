@@ -244,7 +244,8 @@ impl<S: SimServer> Network for SimNetwork<S> {
         }
         pipe.sent.extend_from_slice(bytes);
         for (at, reply) in self.server.received(now, socket.id, &mut pipe.sent) {
-            // Replies to other requests may arrive between these replies.
+            // Keep the replies in the order of their arrival, because replies to other requests may arrive between
+            // these replies.
             let place = pipe.arriving.partition_point(|(earlier, _)| *earlier <= at);
             pipe.arriving.insert(place, (at, reply));
         }

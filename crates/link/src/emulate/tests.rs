@@ -29,7 +29,7 @@ fn offer(wire: &mut Wire, now: Instant, frame: &Frame) -> Vec<Piece> {
 #[test]
 fn a_packet_arrives_after_its_serialization_and_the_delay() {
     let mut wire = wire("10Mbit/s,40ms");
-    // 1486 bytes and 14 of the Ethernet header take 1.2 ms.
+    // At 10 Mbit/s, 1486 bytes and the 14 bytes of the Ethernet header take 1.2 ms.
     let packet = Frame::packet(1486);
     assert_eq!(offer(&mut wire, at(5), &packet), [Piece { segments: 0..1, due: at(41_205) }]);
     assert_eq!(offer(&mut wire, at(5), &packet), [Piece { segments: 0..1, due: at(42_405) }]);

@@ -61,7 +61,8 @@ fn a_stream_starts_slowly_and_reaches_the_rate() {
 #[test]
 fn many_streams_share_the_rate() {
     const STREAMS: usize = 50;
-    // Every kernel has reno. With the default control of the host, fairness may take longer than this test.
+    // Every kernel has reno. With the default congestion control of the host, it may take longer than this test until
+    // the streams share the rate fairly.
     let settings = Settings { congestion: Some("reno".to_owned()), seed: 1, ..Settings::default() };
     let Some(bench) = bench_with("200Mbit/s,10ms", "10ms", &settings) else { return };
     let port = source(&bench);

@@ -106,7 +106,7 @@ fn chain<'a, 'b>(
             Some(Some(previous)) => {
                 links.push(Link { source, header: header(source, identity)?, valid_bytes: Some(previous.bytes) });
             }
-            // A crash can have cut off several segments in a row.
+            // No valid segment was found yet. A crash can have cut off several segments in a row.
             None => match committed(source, identity) {
                 Ok(Some(header)) => links.push(Link { source, header, valid_bytes: None }),
                 // Another session has removed the segment in the meantime.

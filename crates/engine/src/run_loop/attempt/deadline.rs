@@ -67,7 +67,7 @@ impl<N: Network> RunLoop<'_, N> {
         let outcome = of_timeout(phase, total_over);
         match (state, id) {
             (State::Opening, ExchangeId::Connection(token)) if !total_over => {
-                // The next address of the host may respond.
+                // Another address of the host may respond, so `connect_failed` tries the next one.
                 self.close(net, token);
                 self.connect_failed(net, slot, &io::ErrorKind::TimedOut.into(), now);
             }

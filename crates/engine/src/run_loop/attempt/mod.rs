@@ -55,7 +55,7 @@ pub(in crate::run_loop) struct Attempt {
     pub etag: Option<Box<str>>,
     /// Sample of how long the end of the response waited before it was read; `None` if this read was not sampled.
     pub unread: Option<ReadSample>,
-    /// `true` once the attempt has ended and is recorded.
+    /// `true` if the attempt has ended and is recorded.
     pub over: bool,
     /// Values from the head of a refusal.
     pub refusal: Refusal,

@@ -36,7 +36,7 @@ impl<N: Network> RunLoop<'_, N> {
             }
             debug_assert!(false, "operation {} in slot {slot} neither has a connection nor waits for one", op.number);
             if let Some(op) = self.slots.op_mut(slot) {
-                // The exchange may belong to another attempt by now.
+                // The exchange may belong to another attempt by now, so it must not be ended here.
                 op.attempt.exchange = None;
             }
             self.end_op(net, slot, DEFECT, Reuse::Close, now);

@@ -76,7 +76,8 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(sent) = op.attempt.sent else { return true };
         let socket = match id {
             ExchangeId::Connection(token) => self.pool.connections.get(token).map(|it| it.transport.socket()),
-            // The socket of a stream also carries other requests.
+            // The socket of a stream also carries other requests, so its counts do not show the progress of this
+            // request.
             ExchangeId::Stream(_) => None,
         };
         let unacknowledged = socket.and_then(|socket| net.unacknowledged(socket));

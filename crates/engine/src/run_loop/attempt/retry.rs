@@ -23,7 +23,7 @@ fn prospect(outcome: AttemptOutcome, status: Option<u16>, code: Option<&ErrorCod
     let is_busy = matches!(code, Some(InternalError | RequestTimeout | ServiceUnavailable | SlowDown));
     match outcome.class {
         // The wall clock is read once per second, so the first signatures after a suspension of the host have a wrong
-        // time.
+        // time. A request with a new signature may succeed.
         AttemptClass::Auth if outcome.cause == Cause::ClockSkew => Prospect::Poor,
         AttemptClass::LocalFile if outcome.cause == Cause::SourceChanged => Prospect::None,
         AttemptClass::Auth | AttemptClass::Internal | AttemptClass::Interrupted => Prospect::None,

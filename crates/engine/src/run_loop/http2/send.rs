@@ -122,7 +122,7 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(http2) = connection.http2.as_mut().assert_some(MULTIPLEXED) else { return };
         http2.lost.get_or_insert(Lost::broken(error));
         self.read_connection(net, token, now);
-        // If there is more to read, the streams are ended later.
+        // If there is more to read, the streams are ended after the rest was read.
         if self.pool.connections.get(token).is_some_and(|connection| !connection.queued) {
             self.abort_streams(net, token, now);
         }

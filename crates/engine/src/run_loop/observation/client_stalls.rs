@@ -110,8 +110,8 @@ impl ClientStalls {
     fn longest_unread<N: Network>(&mut self, net: &mut N, now: Instant) -> u64 {
         let delay_nanos = net.thread_use().delay_nanos;
         let kept = delay_nanos.saturating_sub(std::mem::replace(&mut self.delay_nanos, delay_nanos));
-        // The thread may have waited for a core before this wait began, so `not_before` limits the result. The result
-        // also applies to other responses in this step.
+        // `kept` may include time from before this wait began, so `not_before` limits the result. The result also
+        // applies to the other responses in this step.
         self.ready_since = (self.ready_since - Duration::from_nanos(kept)).max(self.not_before);
         now.nanos_since(self.ready_since)
     }
@@ -194,7 +194,8 @@ impl<N: Network> RunLoop<'_, N> {
         let longest = if has_streams { self.stalls.longest_unread(net, now) } else { 0 };
         let Some(op) = self.slots.op_mut(slot) else { return };
         op.attempt.unread = Some(sample.at_least(longest));
-        // The server may respond to an HTTP/2 request before the kernel has accepted all of it.
+        // The server may respond to an HTTP/2 request before the kernel has accepted all of the request. In this case,
+        // there may be no send time yet.
         let Some(sent) = op.attempt.sent.or(op.sent) else { return };
         // On a multiplexed connection, the last bytes that were read may belong to another stream.
         let exact = !has_streams && op.attempt.received_bytes <= SEGMENT_BYTES;

@@ -126,7 +126,7 @@ impl<N: Network> RunLoop<'_, N> {
                 open.starved.get_or_insert_with(|| self.control.stalls().total());
                 return now;
             };
-            // The target causes the waits for a slot. This client causes all other delays.
+            // Waits for a slot are attributed to the target. All other delays are attributed to this client.
             let starved = open.starved;
             let slot_wait = starved.map_or(0, |_| self.slots.get(slot).freed.nanos_since(at));
             let number = open.take(at, &timeline);

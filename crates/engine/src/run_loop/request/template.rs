@@ -58,7 +58,7 @@ fn fixed_fields(plan: &Plan, request: &RequestPlan, origin: &Origin, trusted: bo
     if let Route::Proxy { authorization: Some(value), .. } = &plan.connections.route {
         credentials.push("Proxy-Authorization", value.as_bytes());
     }
-    // A `Host` that the user set applies only to the hosts that the user named.
+    // A `Host` field that the user set is sent only to the hosts that the user named.
     let sent = |header: &&Header| trusted || !header.name.is("host");
     if !request.headers.iter().filter(sent).any(|header| header.name.is("host")) {
         fields.push("Host", origin.host_header().to_string().as_bytes());

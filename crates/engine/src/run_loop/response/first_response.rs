@@ -56,7 +56,7 @@ impl<'p> FirstResponseWatch<'p> {
         if self.found.is_none() { Some(&mut self.software) } else { None }
     }
 
-    /// Returns whether the length of a complete body differs from that of the run's first complete response.
+    /// Returns whether a complete body has another length than the run's first complete response.
     #[inline]
     pub fn length_differs(&mut self, body_bytes: u64) -> bool {
         self.length.differs(body_bytes)
