@@ -147,8 +147,8 @@ impl Stalls {
     }
 }
 
-/// Meter of the mean number of operations in flight. The meter measures this mean over short stretches of time, and
-/// before a stall.
+/// Meter of the mean number of operations in flight. The meter measures this mean in short stretches of time, and keeps
+/// the usual level, to which the level after a stall is compared.
 #[derive(Debug)]
 pub(crate) struct LevelGauge {
     /// Start of the current stretch.

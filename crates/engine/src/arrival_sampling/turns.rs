@@ -68,7 +68,7 @@ impl Turns {
         }
     }
 
-    /// Switches timestamps on or off, as needed at `now` if one in `every` reads is sampled. Returns whether the next
+    /// Switches timestamps on or off, as needed at `now`. One in `every` reads is sampled. Returns whether the next
     /// read may have a timestamp.
     pub fn advance(&mut self, now: Instant, every: u32) -> bool {
         let Some(timestamps) = &self.timestamps else { return false };

@@ -3,7 +3,7 @@
 //!
 //! Calls of the API need `X-Requested-With: XmlHttpRequest`, in exactly this spelling. The session is a token, which is
 //! sent as cookies of at most 3,800 characters each. The response to an upload contains `Connection: close`, so each
-//! upload costs a connection.
+//! upload needs a new connection.
 
 use super::{Access, BadName, Dialect, Form};
 use crate::plan::{BodyPlan, Opening, RequestPlan};

@@ -15,8 +15,9 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// Maximum number of rounds in which the connection and its streams are polled. The connection and the streams wake
-/// each other only a few times while the bytes of one read are processed.
+/// Maximum number of rounds in which the connection and its streams are polled. Without a defect, this limit is not
+/// reached, because the connection and the streams wake each other only a few times while the bytes of one read are
+/// processed.
 const ROUNDS_MAX: usize = 64;
 
 /// An event of a stream.

@@ -21,8 +21,8 @@ impl Wake for WakeFlag {
     }
 }
 
-/// Places of the streams that must be polled, each at most once. The lock is never contended. The lock is needed only
-/// because wakers must be usable from other threads.
+/// Places of the streams that must be polled, each at most once. Wakers must be usable from other threads, so a lock is
+/// needed, although it is never contended.
 #[derive(Debug, Default)]
 pub(super) struct WakeQueue(Mutex<Vec<u32>>);
 

@@ -132,7 +132,8 @@ pub struct StopAfter {
 pub struct Timeouts {
     /// Limit for opening a connection.
     pub connect: Duration,
-    /// Limit for the time from sending the request to the end of the response head. Arriving bytes do not extend it.
+    /// Limit for the time from sending the request to the end of the response head. Arriving bytes do not extend this
+    /// limit.
     pub head: Duration,
     /// Limit for the time between two arrivals of body bytes.
     pub idle: Duration,

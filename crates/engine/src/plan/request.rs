@@ -319,7 +319,7 @@ impl Mix {
     /// Returns a mix of requests with weights. Returns `None` in these cases:
     ///
     /// * No request has a weight above 0.
-    /// * A request refers to another request that should write objects, but this request does not write objects.
+    /// * A request refers to another request that should write objects, but the other request does not write objects.
     /// * A request deletes a batch but was not made by [`RequestPlan::delete_batch`].
     /// * A request polls, but the response bodies that polling needs are not kept.
     #[must_use]

@@ -412,7 +412,7 @@ impl Targets {
         self.url(Subject::Target(index as u64)).parse().ok()
     }
 
-    /// Returns the URL of an object at its own origin, or at the first origin of a dataset.
+    /// Returns the URL of an object. For a dataset, whose objects have no own origin, the URL has the first origin.
     #[must_use]
     pub fn url(&self, subject: Subject) -> String {
         let Some(origin) = self.origins.get(self.origin(subject).unwrap_or(0)) else { return String::new() };

@@ -60,7 +60,8 @@ pub(in crate::run_loop) struct Exchange {
     pub closing: bool,
     /// `true` if the body that is being read is checked or kept, and `false` if it is discarded.
     pub body_is_read: bool,
-    /// `true` if the last body was large. The next head is then read separately from its body.
+    /// `true` if the last body was large. The next head is then read separately from its body, so that little of the
+    /// body is copied.
     pub large_bodies: bool,
 }
 

@@ -14,8 +14,8 @@ use std::time::Duration;
 /// connection at the moment when a new request arrives.
 const STALE_MAX: Duration = Duration::from_millis(5);
 
-/// Number of round trips until the client learns that its request was refused. The second round trip allows for queues
-/// on the path that have grown.
+/// Number of round trips until the client learns that its request was refused. One round trip is the minimum. The
+/// second one allows for queues on the path that have grown.
 const STALE_ROUND_TRIPS: u32 = 2;
 
 /// Maximum number of acknowledged bytes of a request that the server may not have read at all. These bytes may all be

@@ -150,8 +150,8 @@ impl<S> Pool<S> {
         }
     }
 
-    /// Removes and returns one of the free connections of the origin that has the most of them. This connection is the
-    /// one that has been free for the longest time.
+    /// Finds the origin with the most free connections. Removes and returns the connection of this origin that has been
+    /// free for the longest time.
     pub fn take_stalest(&mut self) -> Option<ExchangeId> {
         let fullest = self.origins.iter_mut().max_by_key(|origin| origin.idle.len())?;
         (!fullest.idle.is_empty()).then(|| fullest.idle.remove(0))

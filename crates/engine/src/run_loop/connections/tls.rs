@@ -111,7 +111,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Handles a complete handshake. The connection may have been closed while the last part of the handshake was sent.
+    /// Handles a complete handshake. Does nothing if the connection was closed while the last part of the handshake was
+    /// sent.
     fn handshake_done(&mut self, net: &mut N, token: Token, now: Instant) {
         let Some(connection) = self.pool.connections.get(token) else { return };
         let Some(session) = connection.transport.tls().assert_some(HAS_SESSION) else { return };

@@ -40,8 +40,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Handles the end of a server's stream that lacks the alert that TLS requires at the end. A body that ends here
-    /// may be incomplete.
+    /// Handles a server's stream that ended without the alert that TLS requires. A body that ends here may be
+    /// incomplete.
     fn ended_without_close(&mut self, net: &mut N, token: Token, now: &mut Instant) -> ReadStep {
         let id = ExchangeId::Connection(token);
         *now = net.now();

@@ -32,8 +32,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Sends the next part of the slot's object, if there is one. The operation may have ended because of an earlier
-    /// part.
+    /// Sends the next part of the slot's object, if there is one. Does nothing if the operation has already ended
+    /// because of an earlier part.
     fn begin_part(&mut self, net: &mut N, slot: u32, now: Instant) {
         let Some(op) = self.slots.find_op_mut(slot) else { return };
         let number = op.number;
