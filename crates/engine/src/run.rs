@@ -30,8 +30,8 @@ const PAUSE: Duration = Duration::from_micros(200);
 
 /// Pauses so that a load thread can run, because the gathering thread may have to share a core with the load thread.
 /// The gathering thread calls this function between the steps of storing an interval. Each step takes a fraction of a
-/// millisecond, which limits the delay of operations. The log of operations is written without pauses, because there is
-/// always more to write.
+/// millisecond, which limits the delay of operations. The log of operations is written without pauses: its entries
+/// arrive continuously, and the load threads must wait if the entries are not written fast enough (`MESSAGES_MAX`).
 pub fn give_way() {
     std::thread::sleep(PAUSE);
 }

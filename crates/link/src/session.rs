@@ -8,7 +8,8 @@ use crate::state::{Cleaned, Ends, Record, Registered, Registry};
 use crate::tun::{Path, Settings};
 use std::net::SocketAddr;
 
-/// A link that was measured and recorded. Dropping it removes the link, its record, and the processes at its ends.
+/// A link that was measured and recorded. Dropping this value removes the link and its record, and kills the processes
+/// at its ends.
 #[derive(Debug)]
 pub struct Session {
     carrier: Carrier,

@@ -58,7 +58,7 @@ pub struct Begin {
     pub header: Option<String>,
     /// `true` if certificate checks were disabled.
     pub insecure: bool,
-    /// The emulated path between client and target. `None` without one.
+    /// The emulated path between client and target. `None` if no path is emulated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<EmulatedPath>,
     /// The part of this run in a run of several hosts. `None` for all other runs.
@@ -111,7 +111,7 @@ pub struct End {
     pub reason: EndReason,
     /// The time on the run's clock.
     pub at: Instant,
-    /// The server, as described by its first successful response. `None` without one.
+    /// The server, as described by its first successful response. `None` if no response was successful.
     pub server: Option<Server>,
     /// Peak resident memory of the client in bytes.
     pub peak_memory_bytes: u64,
@@ -188,7 +188,7 @@ pub const DAMAGED_FILE: &str = "damaged.jsonl";
 pub struct Damaged {
     /// Number of operations that found a damaged object.
     pub operations: u64,
-    /// Number of entries in [`DAMAGED_FILE`]. An object may have several, at different offsets.
+    /// Number of entries in [`DAMAGED_FILE`]. An object may have several entries, at different offsets.
     pub listed: u64,
     /// Number of operations whose damage is not in the file, because the file is full.
     pub beyond: u64,

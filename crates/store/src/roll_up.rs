@@ -62,7 +62,7 @@ struct Shared {
     stop: AtomicBool,
 }
 
-/// The thread that rolls up a run. Dropping it stops the thread soon, even in the middle of its work.
+/// The thread that rolls up a run. Dropping this value stops the thread soon, even in the middle of its work.
 pub(crate) struct RollUp {
     shared: Arc<Shared>,
     wake: Option<SyncSender<()>>,

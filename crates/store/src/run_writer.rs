@@ -127,7 +127,8 @@ impl RunWriter {
     }
 
     /// Sets a function that [`RunWriter::interval`] calls between its steps. Serializing, compressing and writing take
-    /// a fraction of a millisecond each. Between two steps, the function lets another thread on the same core run.
+    /// a fraction of a millisecond each. The function can let another thread on the same core run between two of these
+    /// steps.
     #[must_use]
     pub fn giving_way(mut self, give_way: fn()) -> Self {
         self.frames.set_give_way(give_way);
@@ -178,7 +179,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Continues in a new file of records. The roll-up thread takes over the current one.
+    /// Continues in a new file of records. The current file is passed to the roll-up thread.
     fn next_file(&mut self) -> Result<(), StoreError> {
         let number = self.number.saturating_add(1);
         let dir = self.path.parent().unwrap_or(Path::new("")).to_owned();

@@ -19,18 +19,18 @@ const FRAME_BYTES: usize = 256 << 10;
 /// Compression level of replacements. The level may be slow, because nothing waits for replacements.
 const LEVEL: i32 = 3;
 
-/// Returns the path of a file of records. The first one has number 1.
+/// Returns the path of a file of records. The first file has number 1.
 pub(crate) fn path(dir: &Path, number: u32) -> PathBuf {
     dir.join(name(number))
 }
 
-/// Returns the name of a file of records. The first one has number 1.
+/// Returns the name of a file of records. The first file has number 1.
 #[must_use]
 pub fn name(number: u32) -> String {
     if number <= 1 { RECORDS_FILE.to_owned() } else { format!("records-{number:06}.jsonl.zst") }
 }
 
-/// Opens a file of records. Returns `None` if it does not exist.
+/// Opens a file of records. Returns `None` if the file does not exist.
 pub(crate) fn open(path: &Path) -> Result<Option<File>, StoreError> {
     match path.metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -41,7 +41,7 @@ pub(crate) fn open(path: &Path) -> Result<Option<File>, StoreError> {
     }
 }
 
-/// A file of records that replaces another one as a whole.
+/// A file of records that replaces another file completely.
 pub(crate) struct Replacement {
     path: PathBuf,
     file: TemporaryFile,

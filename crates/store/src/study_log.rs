@@ -103,10 +103,10 @@ pub struct StudyLog {
 }
 
 impl StudyLog {
-    /// Creates a log in a directory without one.
+    /// Creates a log in a directory that contains no log yet.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Exists`] if there is a log already; errors of the system.
+    /// [`StoreErrorKind::Exists`] if the directory already contains a log; errors of the system.
     pub fn create(directory: &Path, begin: &StudyRecord) -> Result<Self, StoreError> {
         fs::create_dir_all(directory).map_err(|error| StoreError::new(directory, error))?;
         let path = directory.join(STUDY_FILE);

@@ -107,7 +107,7 @@ pub fn become_root_of_user_namespace() -> io::Result<()> {
 }
 
 /// Moves the calling process to the user namespace to which a file of `/proc` refers, such as `/proc/PID/ns/user`. Does
-/// nothing if the process is there already.
+/// nothing if the process is already in this namespace.
 ///
 /// # Errors
 /// Fails if the process has more than one thread and is not in the namespace already, or if the namespace belongs to

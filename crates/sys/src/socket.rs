@@ -166,8 +166,8 @@ impl Socket {
     }
 
     /// Drops up to `max` received bytes inside the kernel, without copying them. Returns their number. 0 means the end
-    /// of the stream, or that `max` is 0. Only TCP supports this. On a Unix socket, it fails with `Unsupported`, and
-    /// the caller must read the bytes instead (see [`Socket::is_tcp`]).
+    /// of the stream, or that `max` is 0. Only TCP supports this. On a Unix socket, the call fails with `Unsupported`,
+    /// and the caller must read the bytes instead (see [`Socket::is_tcp`]).
     pub fn discard(&self, max: usize) -> io::Result<usize> {
         if self.kind != Kind::Tcp {
             return Err(io::ErrorKind::Unsupported.into());

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use sys::datagram;
 
-/// Maximum number of full datagrams that one call sends. Together, they have 64 KiB.
+/// Maximum number of full datagrams that one call sends. Together, these datagrams have almost 64 KiB.
 pub(super) const TOGETHER_MAX: u64 = 44;
 /// Pause between two sends while a flow is ahead of its pace.
 const NAP: Duration = Duration::from_micros(200);

@@ -98,7 +98,7 @@ fn round_trip(mut stream: TcpStream) -> io::Result<Duration> {
 
 fn rate_down(mut stream: TcpStream) -> io::Result<DataRate> {
     let mut room = vec![0; CALL_BYTES];
-    // The first byte arrives only after the delays.
+    // The delays of the path pass before the first byte arrives, so the warm-up begins after this byte.
     stream.read_exact(&mut room[..1])?;
     let begun = Instant::now();
     while begun.elapsed() < WARM_UP {

@@ -65,7 +65,7 @@ impl Counters {
     }
 }
 
-/// A running relay. Dropping it closes all connections.
+/// A running relay. Dropping this value closes all connections.
 #[derive(Debug)]
 pub struct Relay {
     address: SocketAddr,

@@ -24,7 +24,7 @@ const ACCEPT_BATCH: usize = 64;
 /// Maximum number of reads per direction before other work is done.
 const READ_BATCH: usize = 64;
 
-/// The sides of a connection. The lowest bit of a token distinguishes them.
+/// The sides of a connection. The lowest bit of a token identifies the side.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Client,

@@ -41,7 +41,7 @@ pub struct Registry {
     folder: PathBuf,
 }
 
-/// Record in the registry. Dropping it removes the record.
+/// Record in the registry. Dropping this value removes the record.
 #[derive(Debug)]
 pub struct Registered {
     file: PathBuf,

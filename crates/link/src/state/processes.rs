@@ -56,7 +56,7 @@ pub(super) enum Killed {
     Marked(u32),
 }
 
-/// Kills processes that are in one of the namespaces. Returns their numbers.
+/// Kills processes that are in one of the namespaces. Returns the numbers of the killed processes.
 pub(super) fn kill(which: Killed, namespaces: &[u64]) -> io::Result<Vec<u32>> {
     let mut killed = Vec::new();
     for entry in fs::read_dir("/proc")? {

@@ -126,7 +126,7 @@ impl Record {
         command.env(MARK, self.owner.process.to_string());
     }
 
-    /// Kills the processes at the ends of a link of this process. Returns their numbers.
+    /// Kills the processes at the ends of a link of this process. Returns the numbers of the killed processes.
     ///
     /// # Errors
     /// Fails if `/proc` cannot be read.

@@ -7,8 +7,8 @@ const PAGE_WORDS: usize = 512;
 /// Number of bits in a page.
 const PAGE_BITS: u64 = PAGE_WORDS as u64 * 64;
 
-/// A set of object numbers. Each number takes one bit, in pages of 4 KiB. A page takes memory only after one of its
-/// numbers was added.
+/// A set of object numbers. Each number takes one bit, in pages of 4 KiB. A page takes no memory until one of its
+/// numbers is added.
 #[derive(Clone, Default)]
 pub struct NumberSet {
     pages: Vec<Option<Box<[u64; PAGE_WORDS]>>>,
@@ -16,7 +16,7 @@ pub struct NumberSet {
 }
 
 impl NumberSet {
-    /// Adds a number. Returns whether it is new.
+    /// Adds a number. Returns whether the number is new.
     ///
     /// # Panics
     /// If the number is not below [`OBJECTS_MAX`].
@@ -33,7 +33,7 @@ impl NumberSet {
         is_new
     }
 
-    /// Removes a number. Returns whether the set contained it.
+    /// Removes a number. Returns whether the set contained the number.
     pub fn remove(&mut self, number: u64) -> bool {
         let was_in = self.contains(number);
         if was_in {

@@ -42,8 +42,8 @@ pub struct Extent {
 pub(crate) struct Tip {
     /// The part of the last segment that is known to be on the disk.
     pub(crate) previous: Option<Previous>,
-    /// The complete records after that part. These records may be in memory only, if their sync failed or the session
-    /// was killed before the sync.
+    /// The complete records that follow `previous`. If their sync failed, or the session was killed before the sync,
+    /// these records may be only in the kernel's memory, and not on the disk.
     pub(crate) tail: Vec<u8>,
     /// Sequence number of the first record of the tail.
     pub(crate) tail_seq: u64,

@@ -1,6 +1,6 @@
 //! Records of the journal.
 
-/// Upper limit of object numbers. All numbers are below it.
+/// Upper limit of object numbers. All numbers are below this limit.
 pub const OBJECTS_MAX: u64 = 1 << 32;
 /// Maximum number of objects in one record. Larger batches become several records.
 pub const BATCH_MAX: usize = 4096;
