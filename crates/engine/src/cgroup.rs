@@ -1,8 +1,8 @@
 //! The CPU quota of this process's control group, and the time during which the quota stopped the group.
 //!
 //! In version 1 of control groups, quota and period are in two files, and times are in nanoseconds. In version 2, quota
-//! and period are in one file, and times are in microseconds. The limits of its own group and of all parent groups
-//! apply to a process. In a container, the parent groups are often hidden. The path of the process's group is then
+//! and period are in one file, and times are in microseconds. A process is subject to the limits of its own group and
+//! of all parent groups. In a container, the parent groups are often hidden. The path of the process's group is then
 //! relative to a root that is not visible, and the visible root is the process's own group.
 
 use crate::proc_file::ProcFile;

@@ -46,7 +46,7 @@ pub enum StopReason {
 pub struct Control {
     stop_at: AtomicU64,
     reason: AtomicU8,
-    /// `true` if the run ends at once, without a drain.
+    /// `true` if the run ends immediately, without a drain.
     abandon: AtomicBool,
     /// `true` if any attempt has got a connection.
     reached: AtomicBool,
@@ -124,13 +124,13 @@ impl Control {
         self.stop_at.fetch_min(at.as_nanos(), Ordering::AcqRel);
     }
 
-    /// Ends the run at once. Operations in flight remain unfinished.
+    /// Ends the run immediately. Operations in flight remain unfinished.
     pub fn abandon(&self, now: Instant) {
         self.stop(now, StopReason::Interrupted);
         self.abandon.store(true, Ordering::Release);
     }
 
-    /// Ends the run at once, because a thread of the run has failed.
+    /// Ends the run immediately, because a thread of the run has failed.
     pub(crate) fn thread_lost(&self, now: Instant) {
         self.stop(now, StopReason::ThreadLost);
         self.abandon.store(true, Ordering::Release);

@@ -22,7 +22,7 @@ use sys::socket::{Connected, Socket};
 
 /// Maximum number of events that one call returns.
 const EVENTS_MAX: usize = 256;
-/// A wait up to this length counts as no wait. It ended at once, because there were already events.
+/// A wait up to this length counts as no wait. Such a wait ended immediately, because there were already events.
 const AT_ONCE: Duration = Duration::from_micros(15);
 /// Minimum length of a wait that uses the shared timer. A timer that is already set for an earlier time is not set
 /// again, because setting a timer for each wait would cost more than the wait itself. The wait then ends early and is
@@ -71,7 +71,7 @@ impl EpollNetwork {
         }
         let (poller, timer) = (Poller::new()?, Timer::new()?);
         // The timer is edge-triggered. An expired timer stays readable until it is set again, and short waits do not
-        // set it. A level-triggered timer would end these waits at once.
+        // set it. A level-triggered timer would end these waits immediately.
         poller.add_edges(&timer, TIMER)?;
         let mut run_delay = RunDelay::of_this_thread();
         Ok(Self {

@@ -156,7 +156,8 @@ pub fn run_to_summary(plan: &Plan) -> Result<Summary, RunError> {
     Ok(summary)
 }
 
-/// Runs `work` in `threads` threads, and gathers their measurements. If a thread fails, the other threads end at once.
+/// Runs `work` in `threads` threads, and gathers their measurements. If a thread fails, the other threads end
+/// immediately.
 fn carry_out(
     threads: u32,
     control: &Control,
@@ -384,7 +385,7 @@ impl Gatherer {
     }
 }
 
-/// Looks up the addresses of every origin of a plan before the run, so that a wrong name is reported at once.
+/// Looks up the addresses of every origin of a plan before the run, so that a wrong name is reported immediately.
 ///
 /// # Errors
 /// Fails with the first host that has no addresses, and the reason.

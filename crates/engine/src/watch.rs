@@ -191,9 +191,9 @@ const TIME_WAIT: Duration = Duration::from_secs(60);
 ///
 /// Only connections that the client itself opened are counted. The kernel's totals would include the connections of
 /// every process and, if the target is on the same host, both ends of each connection. A port can be used for several
-/// destinations at once, so the whole port range is available for each destination. Connections opened within the last
-/// minute count even if they are closed, because their ports may be in TIME_WAIT. The number of older connections that
-/// are still open cannot exceed the number of open descriptors.
+/// destinations at the same time, so the whole port range is available for each destination. Connections opened within
+/// the last minute count even if they are closed, because their ports may be in TIME_WAIT. The number of older
+/// connections that are still open cannot exceed the number of open descriptors.
 #[derive(Debug, Default)]
 struct Ports {
     /// Numbers of connections opened to each destination, in total and within the last minute.

@@ -504,7 +504,8 @@ fn deeds() -> impl Strategy<Value = Vec<(Deed, u64)>> {
         1 => Just(Deed::ResetConnection),
         1 => Just(Deed::Close),
     ];
-    // With shorter delays, many connections would be closed at once, and the simulation would become slow.
+    // With shorter delays, many connections would be closed soon after they were opened, and the simulation would
+    // become slow.
     prop::collection::vec((deed, 20_u64..300), 1..12)
 }
 

@@ -32,11 +32,11 @@ impl Work {
     }
 }
 
-/// A target that processes a limited number of requests at a time, in the order of their arrival.
+/// A target whose workers each process one request at a time, in the order of arrival.
 struct Target {
     random: Random,
     work: Work,
-    /// Times at which the workers become free; empty if all requests are processed at once.
+    /// Times at which the workers become free; empty if there is no limit, so no request waits for a worker.
     workers: BinaryHeap<Reverse<Instant>>,
     bytes: fn(u64) -> u64,
     count: u64,

@@ -148,8 +148,8 @@ fn only_connections_that_stay_open_count_as_kept_alive() {
 
 #[test]
 fn the_peak_in_flight_is_seen_within_a_second() {
-    // Each second, 20 operations start at once, and their responses take 10 ms. At the end of each second, nothing is
-    // in flight.
+    // Each second, 20 operations start at the same time, and their responses take 10 ms. At the end of each second,
+    // nothing is in flight.
     let slots = engine::schedule::Profile::constant(20.0).unwrap();
     let plan = Plan {
         load: LoadModel::Closed { slots, think: ms(990) },

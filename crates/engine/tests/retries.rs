@@ -263,7 +263,7 @@ fn a_completion_whose_acknowledgement_is_lost_is_indeterminate() {
         assert_eq!(outcome.ops[0].outcome.class, class, "{fault:?}");
         assert!(outcome.ops[0].completed_again, "{fault:?}: only reading the object shows whether it is stored");
     }
-    // If no earlier request may have completed the upload, an unknown upload is a refusal.
+    // If the server does not know the upload, and no earlier request can have completed it, the response is a refusal.
     let plan = fill(dataset(1, 95), 1, in_parts(10, 3));
     let faults = |_, request: &Request| match request.short().as_str() {
         "complete" => Fault::Refused(ErrorCode::NoSuchUpload, None),

@@ -49,8 +49,8 @@ fn slots_keep_to_their_sessions_and_other_hosts_see_none() {
     }
 }
 
-/// Returns a server that imitates Filestash, and a plan with ten slots for this server. The server accepts
-/// `login_burst` logins at once, and 50 logins per second after that.
+/// Returns a server that imitates Filestash, and a plan with ten slots for this server. The server accepts the first
+/// `login_burst` logins immediately, and 50 logins per second after that.
 fn limited(login_burst: u64) -> (Server, Plan) {
     let logins_per_second = NonZeroU64::new(50).unwrap();
     let stand_in =

@@ -56,7 +56,8 @@ fn bimodal_delay() {
     assert!((mean - 14.5e6).abs() < 1e4, "the mean must be exact: {mean}");
 }
 
-/// A server that stops for one second, 4 s after the start of the run. At all other times, the server responds at once.
+/// A server that stops for one second, 4 s after the start of the run. At all other times, the server responds after
+/// 100 µs.
 fn stalling(now: Instant, _: &str) -> Vec<(Instant, Reply)> {
     let (from, to) = (Instant::ZERO + ms(4000), Instant::ZERO + ms(5000));
     let at = if now >= from && now < to { to } else { now };
@@ -271,8 +272,8 @@ fn a_client_that_cannot_keep_up_is_reported() {
 
 #[test]
 fn a_stale_connection_is_resent_once_and_flagged() {
-    /// A server that responds to the first of every two requests. When the second one arrives, the server closes the
-    /// connection.
+    /// A server that responds to the first of every two requests. When the second request arrives, the server closes
+    /// the connection.
     struct Stale {
         requests: u64,
     }
@@ -511,7 +512,7 @@ fn a_target_that_stalls_is_not_flooded_with_connections() {
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
     let summary = summary(&plan, &intervals);
     assert_eq!((audit(&summary, true).violations, summary.stats.measured.ok), (vec![], 15_000));
-    // 2,500 arrivals wait. The token bucket allows 64 connections at once, and one more in each millisecond of the
+    // 2,500 arrivals wait. The token bucket allows 64 connections immediately, and one more in each millisecond of the
     // stall.
     let opened = summary.stats.connections.opened;
     assert!((500..700).contains(&opened), "{opened}");

@@ -76,7 +76,7 @@ fn random_ranges_lie_in_the_object_and_are_verified_by_their_head() {
 /// 1,000 of 10,000 operations arrive during the stall, at an even rate. An operation that arrives t seconds after the
 /// start of the stall waits 1 − t seconds until the stall ends. The server then responds to the waiting operations one
 /// after the other, which takes a time D in total. The operation thus waits for another t·D. D is computed from the log
-/// of operations. Among the operations that were in flight, D is the time from the first end to the last end.
+/// of operations: D is the time from the first end to the last end of the operations that waited for more than 100 ms.
 fn stall_once() -> (Result<(), String>, bool) {
     let stall = Stall { from: StallFrom::FirstRequest, at: ms(4000), length: ms(1000) };
     let server = serve(Faults { stall: Some(stall), ..Faults::default() });

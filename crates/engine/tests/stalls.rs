@@ -35,7 +35,8 @@ impl Queue {
         Self { work, mean, free, random: 0x9E37_79B9_7F4A_7C15 }
     }
 
-    /// Returns a random number from xorshift64*. Each request thus takes the same time in all runs.
+    /// Returns a random number from xorshift64*. The sequence of numbers is the same in all runs, so each request takes
+    /// the same time in all runs.
     fn draw(&mut self) -> f64 {
         self.random ^= self.random >> 12;
         self.random ^= self.random << 25;
@@ -124,8 +125,8 @@ fn a_range_contains_the_percentile_without_stalls() {
             let noise = match work {
                 // Stalls below 5 % of the median do not count.
                 Work::Constant => 0.05,
-                // With exponential times, the error is larger. Fewer operations are unaffected by stalls, and their
-                // response times depend on each other.
+                // With exponential times, the error is larger, because fewer operations are unaffected by stalls, and
+                // the response times of these operations depend on each other.
                 Work::Exponential => 0.12,
             };
             for timed in [Timed::Response, Timed::Service, Timed::Ttfb] {

@@ -78,7 +78,7 @@ pub(crate) fn temporary_path(path: &Path) -> PathBuf {
 /// Waits until the names in a directory are on the disk.
 pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
     match File::open(path)?.sync_all() {
-        // Some network file systems cannot sync a directory. On these file systems, names are durable at once.
+        // Some network file systems cannot sync a directory. On these file systems, names are durable immediately.
         Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
         synced => synced,
     }

@@ -43,8 +43,8 @@ pub fn set_timer_slack(slack: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// Sleeps until [`monotonic`] reaches `instant`. Returns at once if `instant` is in the past. Signals do not shorten
-/// the sleep.
+/// Sleeps until [`monotonic`] reaches `instant`. Returns immediately if `instant` is in the past. Signals do not
+/// shorten the sleep.
 pub fn sleep_until(instant: Duration) {
     let until = timespec(instant);
     // SAFETY: `until` lives during the call. With an absolute time, the kernel does not use the remainder pointer, so

@@ -46,8 +46,8 @@ pub fn add_address(name: &str, address: IpAddr) -> io::Result<()> {
     let mut message = Message::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL);
     message.byte(family(address));
     message.byte(all_bits(address));
-    // Do not check whether another host has the same address, so that the address can be used at once. No other host on
-    // this interface can have this address.
+    // Do not check whether another host has the same address, so that the address can be used immediately. No other
+    // host on this interface can have this address.
     message.byte(libc::IFA_F_NODAD as u8);
     message.byte(libc::RT_SCOPE_UNIVERSE);
     message.bytes(&index(name)?.to_ne_bytes());

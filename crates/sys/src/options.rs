@@ -15,7 +15,8 @@ impl Socket {
         Ok((code != 0).then(|| io::Error::from_raw_os_error(code)))
     }
 
-    /// Sets whether small writes are sent at once. Has no effect on Unix sockets, which never delay writes.
+    /// Sets whether small writes are sent immediately (`TCP_NODELAY`). Has no effect on Unix sockets, which never delay
+    /// writes.
     pub fn set_nodelay(&self, on: bool) -> io::Result<()> {
         if !self.is_tcp() {
             return Ok(());

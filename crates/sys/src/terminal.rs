@@ -100,7 +100,7 @@ fn give_back() -> bool {
 }
 
 /// The handler of Ctrl-Z. Gives the terminal back, and stops the process as the default handler would. After the
-/// process continues, the next Ctrl-Z stops it at once, unless the process uses the terminal again.
+/// process continues, the next Ctrl-Z stops it immediately, unless the process uses the terminal again.
 extern "C" fn give_back_and_stop(signal: libc::c_int) {
     // SAFETY: the call returns the address of this thread's error code, which is always valid.
     let error = unsafe { libc::__errno_location() };

@@ -1,5 +1,5 @@
-//! siad, the renter of Sia until 2025. An upload names a file on siad's own machine. siad accepts the request at once,
-//! and uploads the file in the background.
+//! siad, the renter of Sia until 2025. An upload names a file on siad's own machine. siad accepts the request
+//! immediately, and uploads the file in the background.
 //!
 //! siad refuses requests whose `User-Agent` does not contain `Sia-Agent`, so that web pages cannot use its API.
 

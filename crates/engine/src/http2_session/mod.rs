@@ -32,10 +32,10 @@ pub const STREAMS_MAX: u32 = 10_000;
 pub(crate) const FRAME_BYTES_MAX: u64 = 9 + (1 << 14);
 /// Flow-control window of a connection, in bytes. The window is large enough for 10 Gbit/s over 25 ms.
 ///
-/// Content is counted at once and not kept, so a larger window would cost the client nothing. But a larger window could
-/// cost memory on the server, because a server may queue as much as the window allows. For files without TLS, nginx
-/// queues frames of 8 KiB. After 10,000 of these frames on the streams of one connection, nginx suspects a flood and
-/// closes the connection.
+/// Content is counted as soon as it arrives, and is not kept, so a larger window would cost the client nothing. But a
+/// larger window could cost memory on the server, because a server may queue as much as the window allows. For files
+/// without TLS, nginx queues frames of 8 KiB. After 10,000 of these frames on the streams of one connection, nginx
+/// suspects a flood and closes the connection.
 const WINDOW_BYTES: u32 = 32 << 20;
 /// Minimum flow-control window of a stream.
 const STREAM_WINDOW_BYTES_MIN: u32 = 64 << 10;

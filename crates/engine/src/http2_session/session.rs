@@ -74,8 +74,8 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    /// Returns a session with at most `streams` open streams at once. The first output of the session is the preface of
-    /// HTTP/2. `None` means a defect of this program.
+    /// Returns a session that has at most `streams` open streams at the same time. The first output of the session is
+    /// the preface of HTTP/2. `None` means a defect of this program.
     pub(crate) fn new(streams: u32) -> Option<Self> {
         let mut builder = Builder::new();
         builder
@@ -89,7 +89,7 @@ impl Session {
         let pipe = PipeEnd::default();
         let wake_flag = Arc::new(WakeFlag::default());
         let waker = Waker::from(Arc::clone(&wake_flag));
-        // The pipe accepts the preface at once, so the future is ready.
+        // The pipe accepts the preface immediately, so the future is ready.
         let opening = pin!(builder.handshake::<_, Bytes>(pipe.clone()));
         let Poll::Ready(Ok((requests, connection))) = opening.poll(&mut Context::from_waker(&waker)) else {
             return None;
@@ -145,8 +145,8 @@ impl Session {
         test(self.pipe.0.borrow().begin())
     }
 
-    /// Returns how many streams may be open at once. The peer determines this number. Until the peer has sent its
-    /// settings, the number is one.
+    /// Returns how many streams may be open at the same time. The peer determines this number. Until the peer has sent
+    /// its settings, the number is one.
     pub(crate) fn streams_allowed(&self) -> usize {
         self.requests.as_ref().map_or(0, SendRequest::current_max_send_streams)
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use wire::response::MAX_INTERIM_HEADS;
 
-/// Flow-control capacity, in bytes, that is reserved at once for a request's body.
+/// Flow-control capacity, in bytes, that one call reserves for a request's body.
 const RESERVED_BYTES: usize = 64 * 1024;
 
 /// Identity of a stream. A key consists of the stream's place in the session's table, and the number of earlier streams

@@ -300,8 +300,8 @@ impl Plan {
         self.slices.map_or(timeline, |length| timeline.in_slices(length))
     }
 
-    /// Returns the maximum number of requests that can be in flight at once. This number can exceed the number of
-    /// operations, because the parts of one object are sent in parallel.
+    /// Returns the maximum number of requests that can be in flight at the same time. This number can exceed the number
+    /// of operations, because the parts of one object are sent in parallel.
     #[must_use]
     pub fn requests_in_flight_max(&self) -> u64 {
         self.load.in_flight_max().saturating_mul(self.mix.parallel_max())

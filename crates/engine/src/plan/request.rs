@@ -213,7 +213,7 @@ pub struct Multipart {
     /// Size in bytes of each part except the last. If an object would have more than 10,000 parts, its parts are
     /// larger.
     pub bytes: NonZeroU64,
-    /// Maximum number of parts of one object in flight at once.
+    /// Maximum number of parts of one object that are in flight at the same time.
     pub parallel: NonZeroU32,
 }
 
@@ -356,7 +356,7 @@ impl Mix {
         &mut self.requests
     }
 
-    /// Returns the maximum number of requests of one operation that can be in flight at once.
+    /// Returns the maximum number of requests of one operation that can be in flight at the same time.
     #[must_use]
     pub fn parallel_max(&self) -> u64 {
         let parallel = self.requests.iter().filter_map(|request| match request.then {

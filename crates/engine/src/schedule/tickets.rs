@@ -18,7 +18,7 @@ pub struct Budget {
     taken: AtomicU64,
 }
 
-/// Maximum size of the batch of numbers that a thread draws at once.
+/// Maximum size of a batch of numbers. A thread draws each batch in one step.
 const BATCH_MAX: u64 = 256;
 
 impl Budget {

@@ -119,7 +119,7 @@ pub struct SimNetwork<S> {
     /// The time that each send costs this client.
     send_cost: Duration,
     busy_nanos: u64,
-    /// Maximum number of connections that can be open at once.
+    /// Maximum number of connections that can be open at the same time.
     descriptors: usize,
     /// Start and end of each period in which the client does not run, in order.
     stalls: Vec<(Instant, Instant)>,

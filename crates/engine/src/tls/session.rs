@@ -11,7 +11,7 @@ use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
 /// Size of the largest record with its header, in bytes. RFC 5246 §6.2.3 allows 2^14 + 2048 bytes of content, which is
-/// more than RFC 8446 §5.2 allows. Complete records are decrypted at once, so at most this many received bytes can
+/// more than RFC 8446 §5.2 allows. Complete records are decrypted immediately, so at most this many received bytes can
 /// still be encrypted.
 pub(crate) const RECORD_BYTES_MAX: u64 = 5 + (1 << 14) + 2048;
 /// Number of bytes that are kept from the start of the server's data, to recognize a response in plain HTTP.

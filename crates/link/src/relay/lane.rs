@@ -12,9 +12,9 @@ use std::time::Duration;
 const HEADER_BYTES: u64 = 52;
 /// Payload bytes of a TCP segment on Ethernet.
 const SEGMENT_BYTES: u64 = 1448;
-/// Serialization time of the bytes that are read at once. This time is short, so that connections take turns often.
+/// Serialization time of the bytes that one call reads. This time is short, so that connections take turns often.
 const CHUNK_TIME: Duration = Duration::from_micros(250);
-/// Limits for the number of bytes that are read at once.
+/// Limits for the number of bytes that one call reads.
 const CHUNK_MIN_BYTES: u64 = SEGMENT_BYTES;
 const CHUNK_MAX_BYTES: u64 = 64 << 10;
 /// Serialization time of the bytes that may wait for the bottleneck, if the rate is limited. When more bytes wait, the
@@ -28,7 +28,7 @@ const STORED_MAX_BYTES: u64 = 256 << 20;
 pub(super) struct Lane {
     wire: Wire,
     limit_bytes: u64,
-    /// Number of bytes that are read at once.
+    /// Maximum number of bytes that one call reads.
     pub chunk_bytes: usize,
     /// Number of bytes that were read but not passed on yet.
     pub stored_bytes: u64,

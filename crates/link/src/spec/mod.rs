@@ -24,8 +24,8 @@ pub struct LinkSpec {
 
 /// One direction of a path.
 ///
-/// All properties apply to wire segments, which are the packets on a real link. A larger packet that the kernel passes
-/// at once (GSO) counts as the segments that it contains.
+/// All properties apply to wire segments, which are the packets on a real link. If the kernel passes several segments
+/// as one larger packet (GSO), each of the segments counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DirectionSpec {
     /// Rate of the bottleneck. The size of a segment is its IP packet plus 14 bytes for the Ethernet header, as for
@@ -74,7 +74,7 @@ impl DirectionSpec {
     pub const MEMORY_MAX: ByteSize = ByteSize(4 << 30);
 }
 
-/// Minimum size of the default queue: enough for two of the largest frames that the kernel passes at once (64 KiB
+/// Minimum size of the default queue: enough for two of the largest frames that the kernel passes as one packet (64 KiB
 /// each).
 const QUEUE_MIN_BYTES: u64 = 150_000;
 

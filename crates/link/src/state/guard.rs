@@ -15,8 +15,8 @@ use sys::namespace::Network;
 
 /// Interval at which the processes are checked.
 const LOOK: Duration = Duration::from_millis(20);
-/// Maximum time to wait until killed processes have ended. Killed processes end at once, unless they wait for a device.
-/// Processes that still run after this time are left to the cleanup at the next start of a link.
+/// Maximum time to wait until killed processes have ended. Killed processes end immediately, unless they wait for a
+/// device. Processes that still run after this time are left to the cleanup at the next start of a link.
 const END_MAX: Duration = Duration::from_secs(10);
 
 /// Guard of the link of another process.

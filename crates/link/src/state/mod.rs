@@ -2,7 +2,7 @@
 //!
 //! The kernel removes namespaces and devices when no process uses an end any more. If an owner is killed by `kill -9`,
 //! two things can remain: its record, and processes that a command at an end has started. The [`Guard`] of the link
-//! removes both at once. If the guard was killed too, [`Registry::clean`] does this at the next start of a link: it
+//! removes both immediately. If the guard was killed too, [`Registry::clean`] does this at the next start of a link: it
 //! kills the processes that have the mark of the link, and removes the record.
 
 mod guard;

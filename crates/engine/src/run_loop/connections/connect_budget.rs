@@ -5,10 +5,11 @@ use std::time::Duration;
 
 /// Token bucket for opening connections in the open model.
 ///
-/// Operations arrive even if no connection is free. If each operation opened a connection at once, a target that
-/// responds slightly late would be flooded with handshakes. A handshake costs the target more than a request, so the
-/// target would respond even later. While the bucket is empty, a thread therefore opens at most one connection per
-/// millisecond. The other operations wait for a connection that becomes free. This wait is part of their response time.
+/// Operations arrive even if no connection is free. If each of these operations opened a connection immediately, a
+/// target that responds slightly late would be flooded with handshakes. A handshake costs the target more than a
+/// request, so the target would respond even later. While the bucket is empty, a thread therefore opens at most one
+/// connection per millisecond. The other operations wait for a connection that becomes free. This wait is part of their
+/// response time.
 #[derive(Debug)]
 pub(in crate::run_loop) struct ConnectBudget {
     left: u64,

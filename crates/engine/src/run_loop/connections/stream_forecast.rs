@@ -12,7 +12,7 @@ use crate::plan::Plan;
 pub(in crate::run_loop) struct StreamForecast {
     /// Number of streams that the plan requests on a connection.
     wanted: usize,
-    /// Number of streams that one thread can have open at once on a connection.
+    /// Number of streams that one thread can have open at the same time on a connection.
     pub at_once: u32,
     /// Maximum number of requests on a connection.
     pub requests_max: u64,

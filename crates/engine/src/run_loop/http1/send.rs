@@ -1,4 +1,5 @@
-//! HTTP/1 requests. The head is sent at once. The body is sent piece by piece, as the kernel accepts it.
+//! HTTP/1 requests. The head is sent together with the first piece of the body, if there is a body. The other pieces
+//! are sent one by one, as the kernel accepts them.
 
 use crate::network::{Network, Token};
 use crate::plan::{ExpectedChecksum, ResponseBody};

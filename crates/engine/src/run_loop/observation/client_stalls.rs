@@ -139,7 +139,7 @@ impl<N: Network> RunLoop<'_, N> {
     pub(in crate::run_loop) fn note_wait(&mut self, net: &mut N, until: Instant, waited: Waited) {
         let late = self.stalls.late;
         self.stalls.waited = (waited.began, waited.now);
-        // If the wait ended at once, the events had arrived during the last step.
+        // If the wait ended immediately, the events had arrived during the last step.
         self.stalls.not_before = if waited.at_once { self.load.step_began } else { waited.began };
         self.stalls.ready_since = if waited.at_once { self.load.step_began } else { waited.now };
         let overslept = waited.now.since(until.max(waited.began));

@@ -20,7 +20,7 @@ pub(in crate::run_loop) struct ThreadLoad {
     looked: Instant,
     /// Number of waits.
     polls: u64,
-    /// Number of waits that ended at once, because events had already arrived.
+    /// Number of waits that ended immediately, because events had already arrived.
     polls_at_once: u64,
     /// CPU time of the thread, and its total wait for a core, at the start of the interval.
     used: ThreadUse,

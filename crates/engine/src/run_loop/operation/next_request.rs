@@ -16,7 +16,7 @@ pub(in crate::run_loop) enum Next {
     Nothing,
     /// Another request.
     Request,
-    /// Several requests at once, each for a part of an upload.
+    /// Several requests that are in flight at the same time, each for a part of an upload.
     Parts,
     /// A poll of the server after a pause.
     Poll(Poll),
