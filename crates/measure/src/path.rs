@@ -13,7 +13,8 @@ const CLAUSES_MAX: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Emulation {
-    /// Packets between two network namespaces of this host. The target also runs on this host.
+    /// The emulator delays and drops packets between two network namespaces of this host. The target also runs on this
+    /// host.
     Packets,
     /// A TCP relay.
     Relay,
@@ -102,7 +103,7 @@ impl PathTraffic {
 /// Wire bytes of a full packet, with its headers, per byte of TCP payload: 1,448 of 1,514 bytes are payload.
 const WIRE_PER_PAYLOAD: f64 = 1514.0 / 1448.0;
 
-/// The limits of an emulated path, which decide whether the path limited a run. Without a path, there are none.
+/// The limits of an emulated path, which decide whether the path limited a run. Without a path, there are no limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathLimits {
     /// Measured rate from the target to the client; `None` if there is no limit, or it was not measured.
@@ -156,7 +157,7 @@ mod tests {
     fn the_used_share_is_that_of_the_fuller_direction() {
         let rate = |megabits: u64| Some(DataRate::bits_per_second(megabits * 1_000_000));
         let limits = PathLimits { down: rate(100), up: rate(10), ..PathLimits::default() };
-        // 100 Mbit/s carry 956.4 / 1000 × 12.5 MB of payload per second.
+        // At 100 Mbit/s, a path transfers 956.4 / 1000 × 12.5 MB of payload per second.
         let full_down = (12_500_000.0 * 1448.0 / 1514.0) as u64;
         assert!((limits.used_share(full_down, 0, 1.0).unwrap() - 1.0).abs() < 1e-6);
         assert!((limits.used_share(full_down, 0, 2.0).unwrap() - 0.5).abs() < 1e-6);

@@ -7,8 +7,8 @@
 //! In a closed run, the number of operations in flight is constant, except at the beginning and at the end of the run
 //! ([`EdgeOp`]). The first operations of all slots find the target idle, and the last operations find the target less
 //! and less busy. Between these two edges, operations that wait in one queue do not overtake each other
-//! ([`Overtaking`]). A pause of the target has the same effect on the order of operations, so operations affected by a
-//! pause are left out (`target_pauses`).
+//! ([`Overtaking`]). Operations that were in flight during a pause of the target do not overtake each other either, so
+//! they are left out (`target_pauses`).
 //!
 //! If the link is full, data waits in the network ([`NetworkPaths`]).
 

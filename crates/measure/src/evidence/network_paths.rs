@@ -48,9 +48,11 @@ impl PathSample {
 pub struct FlowSample {
     /// Round-trip time as the receiving side estimates it, in nanoseconds; 0 until enough data has arrived.
     pub receive_round_trip: u64,
-    /// Bytes that the peer may send before they are acknowledged; 0 if the kernel does not report this number.
+    /// Maximum number of unacknowledged bytes that the peer may have in flight; 0 if the kernel does not report this
+    /// number.
     pub receive_window: u64,
-    /// Bytes that the client may send before they are acknowledged; 0 if the kernel does not report this number.
+    /// Maximum number of unacknowledged bytes that the client may have in flight; 0 if the kernel does not report this
+    /// number.
     pub send_window: u64,
     /// Time during which data was waiting or in flight to the peer, in nanoseconds.
     pub busy: u64,
@@ -121,7 +123,7 @@ impl FlowControl {
     }
 }
 
-/// Sums over samples of the connections, which are taken once per interval and at the end of the run.
+/// Sums over samples. Each connection is sampled once per interval, and at the end of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkPaths {
     /// Number of samples. Each connection is usually sampled several times.
@@ -130,7 +132,7 @@ pub struct NetworkPaths {
     pub full: u64,
     /// Sum of the round-trip times of the samples counted in [`Self::full`], in nanoseconds.
     pub round_trip_nanos: u64,
-    /// Sum of the shortest round-trip times of the same samples, in nanoseconds.
+    /// Sum of the shortest round-trip times of the connections in these samples, in nanoseconds.
     pub shortest_nanos: u64,
     /// Flow control of all samples.
     #[serde(default)]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Minimum number of operations of a level. A level with fewer operations is ignored.
 const OPERATIONS_MIN: u64 = 20;
-/// Minimum exponent p at which more slots count as faster. The rate is assumed to be proportional to slots^p. If
+/// Minimum exponent p at which more slots count as faster. The rate is assumed to be proportional to slotsᵖ. If
 /// operations are independent, p is 1. If each operation waits for the others, p is 0. With this minimum, doubling the
 /// number of slots increases the rate by a factor of 1.25.
 const POWER_MIN: f64 = 0.32;

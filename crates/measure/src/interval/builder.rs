@@ -3,7 +3,7 @@
 use super::Interval;
 use crate::time::INTERVAL;
 
-/// Builder of intervals of at most [`INTERVAL`] from consecutive slices.
+/// Builder that joins consecutive slices to form intervals of at most [`INTERVAL`].
 #[derive(Debug, Default)]
 pub struct IntervalBuilder {
     open: Option<Interval>,

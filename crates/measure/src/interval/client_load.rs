@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 /// Load of the client in an interval. Shares are in 0..=1 unless stated otherwise.
 ///
 /// Merging keeps the larger value of each share, because one saturated thread or network card is enough to limit the
-/// run.
+/// run. [`Self::unread`] always comes from the busier thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientLoad {
     /// Busy time of the busiest run-loop thread, as a share of the interval. Busy time is CPU time without
     /// busy-waiting, plus the time during which the thread could not pass on its results.
     pub busy: f64,
-    /// Share of polls that found waiting responses, among the polls that the busiest thread made after a full round of
-    /// work.
+    /// Share of the busiest thread's polls in which the thread did not have to wait, because events such as responses
+    /// had already arrived.
     pub unread: f64,
     /// Time during which a run-loop thread was ready to run but had no core, as a share of the interval.
     pub run_delay: f64,
@@ -47,7 +47,7 @@ pub struct ClientLoad {
 
 impl ClientLoad {
     /// Returns the combined load of two threads or hosts in the same interval. The combined load consists of the larger
-    /// value of each share, and of the sums of the CPU times.
+    /// value of each share, of [`Self::unread`] of the busier thread, and of the sum of the CPU times.
     #[must_use]
     pub fn merged(self, other: Self) -> Self {
         let (busier, _) = if other.busy > self.busy { (other, self) } else { (self, other) };

@@ -51,7 +51,7 @@ impl Joined {
 }
 
 /// Joiner of the intervals of a run. Joined intervals start and end at multiples of the joined length on the run's
-/// clock, so intervals can be joined in several steps.
+/// clock, so joined intervals can be joined again to form even longer ones.
 #[derive(Debug)]
 pub struct IntervalJoiner {
     model: Model,

@@ -4,7 +4,8 @@ use super::Interval;
 use crate::evidence::{Evidence, Overtaking, overtaking};
 
 /// Returns the evidence of a single interval, and the overtaking that is expected in this interval if operations are
-/// independent. If the expected value is not known, the observed overtaking is left out.
+/// independent. If the expected value is not known, the observed overtaking is left out, because it could not be
+/// compared.
 pub(crate) fn judgeable(interval: &Interval) -> (Evidence, f64) {
     // Expected overtaking depends on service times, which are recorded only for measured operations.
     let observed = interval.evidence.overtaking;

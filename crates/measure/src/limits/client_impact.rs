@@ -21,8 +21,8 @@ pub struct ClientImpact {
     /// Share of service time for which responses waited unread, in 0..=1. The share is 0 if the wait is too short to
     /// matter, and `None` if the wait was not measured.
     pub service_share: Option<f64>,
-    /// Share of the operations delayed by a client stall, in 0..=1. A stall delays operations directly, or through the
-    /// queue that builds up during the stall. The share is 0 unless stalls explain most of the p95.
+    /// Share of the operations that a client stall delayed, in 0..=1. A stall delays operations directly, or through
+    /// the queue that builds up during the stall. The share is 0 unless stalls explain most of the p95.
     pub affected_share: f64,
     /// Time by which stalls prolonged operations, as a share of the slots' time, in 0..=1.
     pub stalled_share: f64,
@@ -56,13 +56,15 @@ impl ClientImpact {
     }
 }
 
-/// Returns the time that stalls added to the affected operations, as a share of the sum of all response times. The affected
-/// operations of a short run may be slow for other reasons, so the time is at most what the stalls can have added.
+/// Returns the time that stalls added to the affected operations, as a share of the sum of all response times. In a
+/// short run, the affected operations may also be slow for other reasons. The result is therefore limited to the time
+/// that the stalls can have added.
 fn stalled_share(summary: &Summary) -> f64 {
     let (all, part) = summary.all.timed(Timed::Response);
     let (sum, affected) = (all.moments().sum as f64, part.moments().sum as f64);
     let operations = part.count() as f64;
-    // The live view computes this several times per second, so no distribution is subtracted.
+    // The live view computes this share several times per second. Subtracting `part` from `all` would take too long, so
+    // this function uses only their sums.
     let unaffected = all.count().saturating_sub(part.count()).max(1) as f64;
     let usual = (sum - affected).max(0.0) / unaffected;
     let added = (affected - operations * usual).clamp(0.0, operations * summary.all.affected.added_max as f64);

@@ -1,18 +1,21 @@
 //! Stall of the target at the end of an open run.
 //!
-//! A target that stops responding shortly before the end of the schedule shows no growth of response times over the
-//! run, and may respond to all waiting operations in the drain. It still did not sustain the load in the window, and
-//! the run does not show whether it would have recovered.
+//! If a target stops responding shortly before the end of the schedule, response times do not grow over the run, and
+//! the target may respond to all waiting operations in the drain. However, the target did not sustain the load in the
+//! window, and the run does not show whether the target would have recovered under load.
 
 use crate::evidence::ArrivalCohorts;
 
-/// Maximum ratio of ended to due operations in a stall. A queue of random length rarely grows faster than this.
+/// Maximum ratio of ended to due operations in a stall. A target without a stall rarely has so low a ratio, even if the
+/// length of its queue varies at random.
 const DEPARTED_MAX: f64 = 0.5;
 /// Minimum number of operations that wait because of the stall, in standard errors of random arrivals.
 const WAITING_ERRORS: f64 = 4.0;
-/// A stall counts if it is at least this many times as large as every earlier one. The target recovered from those.
+/// Minimum ratio of the size of the last stall to the size of the largest earlier stall. The target recovered from the
+/// earlier stalls, so it would probably also recover from a stall that is not much larger.
 const UNPRECEDENTED: f64 = 1.5;
-/// Minimum size of a stall at the end of the schedule, as a share of its largest size. A smaller stall is already over.
+/// Minimum size of the last stall at the end of the schedule, as a share of its largest size. If the stall has become
+/// smaller than this, the target is already recovering.
 const LASTING: f64 = 0.9;
 
 /// Stall that lasted until the end of the schedule.
@@ -24,7 +27,7 @@ pub struct EndStall {
     pub waiting: u64,
 }
 
-/// Period in which fewer operations end than [`DEPARTED_MAX`] of the due ones.
+/// Period in which the ratio of ended to due operations is below [`DEPARTED_MAX`].
 #[derive(Clone, Copy, Debug)]
 struct Stall {
     from: f64,
@@ -39,7 +42,8 @@ impl Stall {
         Self { from, due: 0.0, departed: 0.0, peak: 0.0 }
     }
 
-    /// Returns the cumulative sum of the missing operations (CUSUM; Page, "Continuous inspection schemes", 1954).
+    /// Returns the number of operations by which the ended ones fall short of [`DEPARTED_MAX`] times the due ones. This
+    /// is a cumulative sum (CUSUM; Page, "Continuous inspection schemes", 1954).
     fn size(&self) -> f64 {
         DEPARTED_MAX * self.due - self.departed
     }
@@ -65,7 +69,8 @@ impl EndStall {
         }
         let stall = last.filter(|stall| stall.size() >= (LASTING * stall.peak).max(UNPRECEDENTED * before))?;
         let length = seconds - stall.from;
-        // A target with long response times always has operations in flight (Little's law).
+        // Subtract the operations that would also be in flight without a stall. By Little's law, their number is the
+        // rate times the usual response time.
         let usual = mean_response(cohorts, stall.from)?;
         let waiting = stall.due - stall.departed - stall.due / length * usual;
         let is_certain = waiting > WAITING_ERRORS * stall.due.sqrt();
@@ -73,8 +78,8 @@ impl EndStall {
     }
 }
 
-/// Returns the mean response time of the operations due before `until`, in seconds. If none has ended, returns the mean of
-/// the first ones that have; `None` if no operation has ended.
+/// Returns the mean response time of the operations due before `until`, in seconds. If none of these has ended, returns
+/// the mean of the first cohort with ended operations. `None` if no operation has ended.
 fn mean_response(cohorts: &ArrivalCohorts, until: f64) -> Option<f64> {
     let ended = || cohorts.all().iter().filter(|cohort| cohort.ended > 0);
     let (mut operations, mut nanos) = (0.0, 0.0);

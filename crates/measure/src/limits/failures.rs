@@ -12,8 +12,8 @@ const FAILED_MAX: f64 = 0.1;
 /// a run has many failures.
 const FAILING_MAX: f64 = 0.25;
 
-/// Returns whether the target failed most of the operations that ended. If some operations succeeded, timeouts do not count,
-/// because a slow client may have caused them.
+/// Returns whether the target failed most of the operations that ended. If any operation succeeded, timeouts do not
+/// count, because a slow client may have caused them.
 #[must_use]
 pub fn mostly_fails(summary: &Summary) -> bool {
     let tally = &summary.stats.measured;

@@ -26,7 +26,8 @@ const GROUP_OPERATIONS: u64 = 2;
 /// about 0.1 %.
 const CERTAIN: f64 = 3.1;
 const CERTAIN_BY_FEW: f64 = 12.0;
-/// Standard errors that are added to the minimum for a single class, because several classes are tried.
+/// Number of standard errors that is added to [`CERTAIN`] when a single class is tested, because several classes are
+/// tested one after the other.
 const CERTAIN_OF_A_CLASS: f64 = 1.0;
 /// Minimum ratio of ended to due operations in the same time, at which the target counts as keeping up.
 const DEPARTED_SHARE: f64 = 0.85;
@@ -79,8 +80,8 @@ struct Group {
 
 impl Growth {
     /// Returns the growth over a schedule of `seconds`; `None` if it is not certain that response times grow. If
-    /// response times grow only in some classes of operations, returns the growth of the class with the most operations
-    /// that piled up.
+    /// response times grow only in some classes of operations, returns the growth of the class in which the largest
+    /// number of operations piled up.
     #[must_use]
     pub fn of_run(evidence: &Evidence, seconds: f64) -> Option<Self> {
         Self::of(&evidence.arrival_cohorts, seconds).or_else(|| {
@@ -152,14 +153,15 @@ fn shortfall(growth: f64, seconds: f64) -> f64 {
     growth / (seconds + growth)
 }
 
-/// Returns the largest share of the offered operations that a target without certain growth may leave unserved. It is the
-/// upper end of the confidence interval. `None` if too few operations ended.
+/// Returns the largest share of the offered operations that the target may have left unserved although no growth is
+/// certain. The share corresponds to the upper end of the confidence interval of the growth. `None` if too few
+/// operations ended.
 #[must_use]
 pub fn unseen_shortfall(evidence: &Evidence, seconds: f64) -> Option<f64> {
     let trend = Trend::of(&evidence.arrival_cohorts, GROUPS[0])?;
     let step = trend.step + trend.error * student::quantile(0.5 + CONFIDENCE / 2.0, trend.steps as u64 - 1);
     let growth = step.max(0.0) * trend.steps * seconds / trend.seconds();
-    // A larger shortfall shows in the number of operations that end.
+    // A larger shortfall would have been detected from the number of operations that ended.
     Some(shortfall(growth, seconds).min(1.0 - DEPARTED_SHARE))
 }
 
@@ -204,8 +206,8 @@ fn groups(cohorts: &ArrivalCohorts, most: usize) -> Vec<Group> {
     let operations = ended.iter().fold(0_u64, |sum, cohort| sum.saturating_add(cohort.ended));
     let count = most.min(ended.len()).min(usize::try_from(operations / GROUP_OPERATIONS).unwrap_or(most)).max(1);
     let (from, span) = (first.middle(), (last.middle() - first.middle()).max(f64::MIN_POSITIVE));
-    // For each group: number of operations, and sums of the times at which they were due, of response times and of
-    // lateness.
+    // For each group: the number of operations, the sum of the times at which they were due, the sum of their response
+    // times, and the sum of their lateness.
     let mut sums = vec![[0.0; 4]; count];
     for cohort in ended {
         let place = ((cohort.middle() - from) / span * count as f64) as usize;
@@ -313,7 +315,8 @@ mod tests {
         -mean * (1.0 - random.unit()).ln()
     }
 
-    /// Returns the evidence of a queue with one server that carries 400/s with exponential service times, for 3 s.
+    /// Returns the evidence of a queue over 3 s. The queue has one server with exponential service times, which can
+    /// serve 400/s.
     fn queue(offered: f64, seed: u64) -> Evidence {
         let (mut random, mut evidence) = (Random::new(seed), Evidence::default());
         let timeline = Timeline::new(Instant::ZERO, Duration::ZERO, Some(Duration::from_secs(3)));
@@ -328,7 +331,8 @@ mod tests {
         evidence
     }
 
-    /// A queue of random length hides a small overload. Then the run must not claim that it would have shown it.
+    /// The random length of a queue can hide a small overload. If the overload is not found, the unseen shortfall must
+    /// be at least as large as the overload.
     #[test]
     fn an_overload_is_found_or_named_as_unseen() {
         for shortfall in [0.03, 0.05, 0.1] {

@@ -13,8 +13,8 @@ use crate::summary::{Model, Summary};
 /// Maximum share of the run, or of the service time, that the client may use without being reported as the limit.
 const CLIENT_MAX: f64 = 0.1;
 /// Minimum number of body bytes per attempt at which waiting data means that the link is full. Smaller responses fit
-/// into the initial window of a connection (RFC 6928). The data arrives together with the acknowledgement of the
-/// request, so the round-trip times show nothing about the link.
+/// into the initial window of a connection (RFC 6928). The data of such a response arrives together with the
+/// acknowledgement of the request, so the round-trip times show nothing about the link.
 const LINK_BYTES: u64 = 14_600;
 /// If other processes keep a slow client off the cores for a smaller share of the run, they are not reported as the
 /// limit.
@@ -98,7 +98,8 @@ fn slows_down(summary: &Summary, in_flight: u64) -> bool {
 /// Returns the reason why operations of an open run did not end in time.
 fn cause_of_missed_operations(summary: &Summary, in_flight_max: u64, impact: ClientImpact) -> LimitedBy {
     let (limits, tally) = (&summary.limits, &summary.stats.measured);
-    // A thread could not have generated the load even with its own core, so other processes do not matter.
+    // In this case, a thread could not have generated the load even with its own core, so other processes are not the
+    // cause.
     if offered_too_much(limits.mean_busy(), tally) {
         return LimitedBy::ClientCpu;
     }
@@ -153,7 +154,7 @@ fn waits_for_cores(summary: &Summary) -> bool {
     summary.shares_host && summary.limits.share(summary.limits.host_delay) > MOST
 }
 
-/// Returns whether, in a closed run, the client itself took so much time that the slots sent fewer operations.
+/// Returns whether the client of a closed run took so much time itself that its slots made clearly fewer operations.
 fn is_slowed_by_client(summary: &Summary, impact: ClientImpact) -> bool {
     let limits = &summary.limits;
     if waits_for_cores(summary) {
@@ -161,7 +162,8 @@ fn is_slowed_by_client(summary: &Summary, impact: ClientImpact) -> bool {
     }
     let sends = summary.measured.traffic.sent_body > summary.measured.traffic.body;
     let stopped = limits.share(limits.frozen.max(limits.throttled)).max(impact.stalled_share);
-    // If the client does not upload, it delays operations only by the time for which their responses wait unread.
+    // A client that does not upload delays operations only while their responses wait unread. If this wait was
+    // measured, the time in which the client was busy or had no core is not counted as well.
     let counted = impact.service_share.is_none() || sends;
     let seen = if counted { limits.share(limits.cpu.max(limits.taken)) } else { 0.0 };
     impact.service_share.unwrap_or_default().max(seen).max(stopped) > CLIENT_MAX

@@ -60,7 +60,8 @@ pub enum LimitedBy {
 }
 
 impl LimitedBy {
-    /// Returns whether the client, its host or the emulator of the path was the limit, so that the measured rates are lower bounds.
+    /// Returns whether the client, its host or the emulator of the path was the limit. The measured rates are then
+    /// lower bounds.
     #[must_use]
     pub fn is_client(self) -> bool {
         matches!(self, Self::Emulator | Self::ClientCpu | Self::ClientNic | Self::ClientResources | Self::SharedHost)

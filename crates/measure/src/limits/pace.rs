@@ -1,21 +1,22 @@
 //! What set the pace of the transfers between client and target: the network, the server or the client.
 //!
-//! [`limited_by`](super::limited_by()) says why the rate of a run was not higher. The pace says who made single operations take
-//! their time. For example, the limit of a run with few slots is its concurrency, while the pace of each operation may be set by the network's
-//! round trips. The kernel of the client knows the flow control of its own side. For downloads, the sender is the target,
-//! so its waits can only be inferred: if neither the network nor the client explains the time, the server does.
+//! [`limited_by`](super::limited_by()) is the reason why the rate of a run was not higher. The pace is the reason why
+//! single operations were not faster. For example, in a run with few slots, concurrency limits the rate, but the round
+//! trips of the network may set the pace. The client's kernel reports the flow control of its own side only. In
+//! downloads, the target is the sender, so the reasons for its waits can only be inferred. If neither the network nor
+//! the client explains the time of an operation, the server set the pace.
 
 use super::limited_by::{PATH_FULL, used_path_share};
 use super::{LimitedBy, OPERATIONS_MIN, limited_by};
 use crate::path::EmulatorHealth;
 use crate::summary::{Model, Summary};
 
-/// Who set the pace.
+/// The part of the system that set the pace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
     /// The network between client and target.
     Network(NetworkPace),
-    /// The server: it had data to send or to read, and took its time.
+    /// The server, which sent or read data slowly although neither the network nor the client held it up.
     Server,
     /// The client or its host.
     Client(ClientPace),
@@ -35,12 +36,13 @@ pub enum NetworkPace {
     Window {
         /// Mean window, in bytes.
         window: f64,
-        /// Bytes in flight that the achieved rate needed: rate of a stream × round trip.
+        /// Bytes that must be in flight for the measured rate of a stream: rate × round trip.
         in_flight: f64,
     },
-    /// Operations consist mostly of round trips: one for a request, and more while a new connection starts slowly.
+    /// Operations consist mostly of round trips. Each request takes one round trip. On a new connection, a large body
+    /// takes further round trips, because TCP starts slowly.
     RoundTrips {
-        /// Seconds of all expected round trips of an operation.
+        /// Expected time of all round trips of an operation, in seconds.
         seconds: f64,
         /// Median service time, in seconds.
         service: f64,
@@ -56,18 +58,20 @@ pub enum ClientPace {
     SendBuffer,
 }
 
-/// Minimum share of the window that a stream must keep in flight for the window to set the pace. The kernel usually makes
-/// the window twice as large as the data that arrives in a round trip.
+/// If a stream keeps at least this share of the window in flight, the window sets the pace. The kernel usually makes
+/// the window twice as large as the data that arrives in a round trip, so a stream that is not limited by its window
+/// uses about half of it.
 const WINDOW_USED: f64 = 0.7;
-/// Minimum share of the time with data in flight that a wait must take to set the pace.
+/// If a wait takes at least this share of the time in which data was in flight, the cause of the wait sets the pace.
 const MOST_OF_BUSY: f64 = 0.5;
-/// Minimum share of the median service time that the round trips must explain.
+/// If the round trips explain at least this share of the median service time, they set the pace.
 const ROUND_TRIPS_SHARE: f64 = 0.7;
 /// Initial window of a connection, in bytes (RFC 6928).
 const INITIAL_WINDOW: f64 = 14_600.0;
 
-/// Returns who set the pace of the transfers. `None` if there is no network between client and target, or too little happened
-/// on it. Transfers of large objects show their pace before the first of them ends, so bytes count as well as operations.
+/// Returns who set the pace of the transfers. `None` if there is no network between client and target, or if too little
+/// data was transferred. Large objects show the pace even before the first of them is complete, so either enough bytes
+/// or enough operations are required.
 #[must_use]
 pub fn pace(summary: &Summary, model: &Model) -> Option<Pace> {
     let (paths, traffic) = (&summary.evidence.network_paths, &summary.measured.traffic);
@@ -79,7 +83,7 @@ pub fn pace(summary: &Summary, model: &Model) -> Option<Pace> {
     if summary.path.emulator != EmulatorHealth::Good {
         return Some(Pace::Client(ClientPace::Limit(LimitedBy::Emulator)));
     }
-    // A full path is full even if the client or its host was busy as well.
+    // If the path is full, the path sets the pace, even if the client or its host was also busy.
     if let Some(share) = used_path_share(summary).filter(|share| *share >= PATH_FULL) {
         return Some(Pace::Network(NetworkPace::Full { share }));
     }
@@ -133,7 +137,8 @@ fn sending(summary: &Summary) -> Option<Pace> {
         let (window, round_trip) =
             (flow.send_window_bytes as f64 / samples, flow.shortest_nanos as f64 / samples / 1e9);
         let rate = stream_rate(summary, summary.left_in_window(summary.measured.traffic.sent_body))?;
-        // A full window that is not used in each round trip stays full because the server does not read.
+        // The server's receive window was full most of the time. If the stream sent less than a window per round trip,
+        // the window stayed full because the server read slowly.
         return Some(window_of(rate, window, round_trip).map_or(Pace::Server, Pace::Network));
     }
     None
@@ -148,7 +153,8 @@ fn round_trips(summary: &Summary) -> Option<NetworkPace> {
     let moved = summary.measured.traffic.moved() as f64 / attempts;
     let opened: u64 = summary.stats.connections.hosts.iter().map(|host| host.opened).sum();
     let is_new = opened as f64 > attempts / 2.0;
-    // A new connection sends its initial window, and twice as much in each later round trip.
+    // On a new connection, the sender sends its initial window first. In each later round trip, it sends twice as much
+    // as in the previous one.
     let more = if is_new { (moved / INITIAL_WINDOW + 1.0).log2().floor() } else { 0.0 };
     let seconds = round_trip * (1.0 + more);
     (seconds >= ROUND_TRIPS_SHARE * service).then_some(NetworkPace::RoundTrips { seconds, service })
@@ -198,7 +204,7 @@ mod tests {
         let at = |window| of(&run(640, (1_000_000, 0), received(window)));
         assert!(matches!(at(65_536), Pace::Network(NetworkPace::Window { .. })), "{:?}", at(65_536));
         assert_eq!(at(131_072), Pace::Server, "the kernel keeps the window twice as large as needed");
-        // A window without a round trip says nothing.
+        // Without a round-trip time, the size of the window shows nothing.
         let unknown = FlowSample { receive_window: 1, ..FlowSample::default() };
         assert_eq!(of(&run(640, (1_000_000, 0), unknown)), Pace::Server);
     }

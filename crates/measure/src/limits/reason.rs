@@ -15,7 +15,7 @@ const THROTTLED_SHARE_MIN: f64 = 0.05;
 /// Minimum ratio of round-trip times under load to the shortest round-trip times at which data counts as queued in the
 /// network.
 const ROUND_TRIPS_RATIO_MIN: f64 = 2.0;
-/// Minimum share of the operations that the target may have failed to sustain unnoticed for the share to be named.
+/// Minimum value of `unseen` in [`LimitReason::Schedule`]. A smaller share is not reported.
 const UNSEEN_MIN: f64 = 0.02;
 
 /// Limit of a run, with the reason.
@@ -154,8 +154,8 @@ pub enum LimitReason {
     Schedule {
         /// Effect of `in_flight_max`.
         in_flight: Option<InFlightLimit>,
-        /// Largest share of the operations that the target may have failed to sustain without being noticed, because
-        /// response times vary. `None` if it is too small to matter.
+        /// Largest share of the operations that the target may have failed to sustain without a visible growth of
+        /// response times, because response times vary. `None` if it is too small to matter.
         unseen: Option<f64>,
     },
     /// Operations did not wait for each other, and the client's host has no idle core.

@@ -405,7 +405,7 @@ fn one_late_operation_does_not_make_the_host_the_limit() {
     assert_eq!((of(1), of(100)), (LimitedBy::Rate, LimitedBy::SharedHost));
 }
 
-/// Of few operations with very different times, those that a stall of 1 ms affected may be the slow ones.
+/// The run has only a few operations, and their times differ widely. By chance, a stall of 1 ms affects the slow ones.
 #[test]
 fn short_stalls_do_not_explain_long_operations() {
     let of = |added_max: u64| {

@@ -112,7 +112,7 @@ fn quantile_of(text: &str) -> Result<f64, String> {
     }
     let percent: Option<f64> = text.strip_prefix('p').and_then(|number| number.parse().ok());
     let percent = percent.ok_or_else(|| format!("`{text}` is not a percentile"))?;
-    // p0 is not a useful bound, because no operation is below it.
+    // p0 is not a useful bound, because every operation takes at least this long.
     if percent > 0.0 && percent <= 100.0 {
         Ok(percent / 100.0)
     } else {

@@ -162,7 +162,7 @@ impl Recorder {
         tally.sent_body += sample.sent_body;
     }
 
-    /// Counts an attempt whose connection stayed open: another attempt used the connection, or the run ended.
+    /// Counts an attempt whose connection stayed open until another attempt used it, or until the run ended.
     /// `op_intended` is the intended start of the attempt's operation.
     #[inline]
     pub fn kept_alive(&mut self, op_intended: Instant) {

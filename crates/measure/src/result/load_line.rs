@@ -29,7 +29,7 @@ impl LoadUnit {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lack {
-    /// Operations. In the same time, a higher level makes more operations, and a lower level makes fewer.
+    /// The number of operations. In the same time, a higher level makes more operations, and a lower level makes fewer.
     Operations,
     /// Another quantity, such as the time until the growth of a backlog is certain. A lower level may be decided
     /// sooner.
@@ -104,9 +104,9 @@ pub enum Found {
         /// Lowest level.
         failed: u64,
     },
-    /// Levels that had passed failed when they were repeated, even after the line was lowered several times.
+    /// Repeated levels failed although they had passed before, even after the line was lowered several times.
     Unsteady {
-        /// Lowest level that passed once and failed later.
+        /// Lowest level that passed at first and failed when it was repeated.
         failed: u64,
     },
     /// After a failed level, the target stayed slower than it was before the first level.

@@ -278,7 +278,7 @@ fn wants_success(objectives: &[Objective]) -> bool {
 ///
 /// * operations that the client did not start in time,
 /// * operations that the client could not send for lack of descriptors or ports,
-/// * operations that were in flight, until a timeout or the end, while the client got little CPU time.
+/// * operations that timed out, or were still in flight at the end, in a run whose client got little CPU time.
 fn client_lost(facts: &RunFacts) -> u64 {
     let summary = facts.summary;
     let refused = summary.stats.measured.classes.get(AttemptClass::ClientResource);

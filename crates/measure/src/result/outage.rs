@@ -24,7 +24,8 @@ pub struct Second {
     pub after: Edge,
 }
 
-/// Part of a second without a success. An outage rarely begins and ends with a second.
+/// Part of a second without a success. Such parts are needed because outages rarely begin and end exactly on a full
+/// second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edge {
     /// Length of this part in whole tenths of a second, at most 10.
@@ -56,8 +57,8 @@ pub struct Silence {
     pub time: Duration,
     /// Number of operations that hang because the target no longer serves. These operations were in flight at the end,
     /// had not received a byte of a response, and had waited far longer than any successful operation took. Operations
-    /// that started before the last sign of service do not count. The target still served other operations after their
-    /// start, so they hang for another reason.
+    /// that started before the last sign of service do not count. After the start of these operations, the target still
+    /// served other operations, so they hang for another reason.
     pub hanging: u64,
     /// Number of operations in flight at the end of the measured window.
     pub in_flight: u64,
@@ -76,8 +77,9 @@ impl Second {
     }
 }
 
-/// Minimum number of failures in an outage. At the usual rate, at least this number of operations must also have
-/// succeeded in the same time. A few failures in a row at one operation per second are therefore not an outage.
+/// Minimum number of failures in an outage. In addition, a period is an outage only if it is so long that at least this
+/// number of operations would have succeeded in it at the usual rate. A few failures in a row at one operation per
+/// second are therefore not an outage.
 const OPERATIONS_MIN: u64 = 5;
 
 /// Minimum number of failures per slot in an outage. This minimum applies to runs with so few slots that
@@ -132,8 +134,8 @@ impl Failing {
         });
         let failing: Vec<(u64, u64, &Part)> = ends.filter(|(_, _, part)| part.failed > 0).collect();
         // While operations wait for their timeouts, there may be seconds in which no operation ends. The period
-        // therefore starts with the first operation that failed. The period ends with the last failure, because silence
-        // after that proves nothing.
+        // therefore starts with the first operation that failed. The period ends with the last failure, because later
+        // time in which no operation ends does not show an outage.
         let first =
             failing.iter().map(|(start, _, part)| start.saturating_sub(part.longest.saturating_mul(TENTHS))).min()?;
         let (_, last, _) = failing.last()?;
@@ -181,9 +183,9 @@ fn periods(seconds: &[Second]) -> Vec<Period> {
 }
 
 /// Returns the total length of pauses, which are periods of at least a second between two successes in which no
-/// operation failed. Only the parts of seconds at both ends of a pause are added. Whole seconds are counted where more
-/// is known about them. If `with_long` is false, there are no such seconds, and only pauses without a whole second
-/// count.
+/// operation failed. The result includes only the parts of seconds at both ends of a pause. The caller adds the whole
+/// seconds, because it knows in which of them operations were in flight. If `with_long` is false, the caller has no
+/// such seconds, and only pauses without a whole second are included.
 pub fn pauses(of: impl IntoIterator<Item = Second>, with_long: bool) -> Duration {
     let seconds: Vec<Second> = of.into_iter().collect();
     let is_pause =

@@ -8,7 +8,8 @@ use crate::{Enumerated, Label};
 
 const OPEN: Model = Model::Open { in_flight_max: 100 };
 
-/// Returns a run whose counters agree, with `ok` operations that succeeded after 1 ms and `failed` ones that failed.
+/// Returns a run whose counters agree. In the run, `ok` operations succeeded after 1 ms, and `failed` operations
+/// failed.
 pub fn run(ok: u64, failed: u64) -> Summary {
     let mut summary = Summary::default();
     summary.measured.seconds = 10.0;

@@ -54,7 +54,7 @@ pub struct OpSample {
     pub handshake_nanos: Option<u64>,
     /// Outcome of the operation.
     pub outcome: OpOutcome,
-    /// Body bytes of the final response, or of the request for an upload.
+    /// Body bytes of the final response; for an upload, body bytes of the request.
     pub body_bytes: u64,
     /// Body bytes that the last attempt transferred inside the measured window.
     pub window: BodyBytes,
@@ -62,7 +62,7 @@ pub struct OpSample {
     pub host: LabelId,
     /// Value of the response header by which results are grouped.
     pub header: Option<LabelId>,
-    /// Access of the object, first or repeated; `None` if the run does not distinguish accesses.
+    /// `First` or `Repeated` access to the object; `None` if the run does not distinguish accesses.
     pub access: Option<Access>,
     /// Maximum time that client stalls may have added to the operation after its start, in nanoseconds; `None` if no
     /// stall affected it.
@@ -76,7 +76,7 @@ pub struct OpSample {
 }
 
 enumerated! {
-    /// Access of an object by a run. All threads and the warm-up count.
+    /// Access to an object: the first of the run, or a repeated one. Accesses of all threads and of the warm-up count.
     pub enum Access {
         First => "first", "The run had not accessed the object before.";
         Repeated => "repeated", "The run had accessed the object before, even if that access has not ended.";

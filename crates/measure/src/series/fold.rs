@@ -48,7 +48,7 @@ pub struct ColumnSummary {
     pub seconds: f64,
     /// Last value that was read.
     pub last: Option<f64>,
-    /// Number of times that a counter was lower than before.
+    /// Number of times that a counter was lower than at the previous poll.
     pub resets: u64,
 }
 

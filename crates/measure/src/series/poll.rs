@@ -75,15 +75,15 @@ pub struct SourcePoll {
 /// One poll of all sources. Instants are on the clock of the collection, which is zero at the start of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Poll {
-    /// Time before the poll.
+    /// Instant directly before the poll.
     #[serde(rename = "start_nanos")]
     pub start: Instant,
-    /// Time after the poll.
+    /// Instant directly after the poll.
     #[serde(rename = "end_nanos")]
     pub end: Instant,
-    /// Wall time before the poll, in milliseconds since 1970.
+    /// Wall time at `start`, in milliseconds since 1970.
     pub start_unix_ms: u64,
-    /// Wall time after the poll, in milliseconds since 1970.
+    /// Wall time at `end`, in milliseconds since 1970.
     pub end_unix_ms: u64,
     /// Time that all HTTP requests took together, in microseconds.
     pub request_micros: u64,

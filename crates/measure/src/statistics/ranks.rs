@@ -7,7 +7,7 @@ use super::{ALPHA, median, normal};
 
 /// Maximum number of runs, both sides together, for which p-values are exact.
 const EXACT_MAX: usize = 60;
-/// Maximum number of runs per side, because all pairs are examined.
+/// Maximum number of runs per side. The limit is needed because the difference of each pair of runs is computed.
 pub const RUNS_MAX: usize = 1000;
 
 /// Returns the two-sided p-value of the Mann-Whitney test. The p-value is the probability that the ranks are at least

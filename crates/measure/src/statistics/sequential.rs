@@ -14,10 +14,10 @@
 //! The largest of these estimates is used. V is never less than the variance of independent operations.
 //!
 //! Batches cannot show a spell that has not happened yet. Until the first spell, no estimate of the variance can
-//! protect the test. The constant `SPELL` protects it instead. The test decides "within" only after a time in which a
-//! target at its bound would have had `SPELLS_WITHIN` spells of this length on average. The test decides "beyond" only
-//! when the slow operations would fill `SPELLS_BEYOND` such spells. Before a level passes, its trend is extrapolated to
-//! the end of the level.
+//! prevent a wrong decision. The constant `SPELL` is used instead. The test decides "within" only after a time in which
+//! a target at its bound would have had `SPELLS_WITHIN` spells of this length on average. The test decides "beyond"
+//! only when the slow operations would fill `SPELLS_BEYOND` such spells. Before a level passes, its trend is
+//! extrapolated to the end of the level.
 
 use std::time::Duration;
 

@@ -56,7 +56,8 @@ impl Dependence {
     /// Chooses the length of blocks for the circular bootstrap of a mean: b = (2 G² / D)^⅓ n^⅓, by D. N. Politis and H.
     /// White, "Automatic block-length selection for the dependent bootstrap", Econometric Reviews 23 (2004), 53–70,
     /// with the correction of A. Patton, D. N. Politis and H. White, Econometric Reviews 28 (2009), 372–375. The length
-    /// is at least n^⅓. A dependence that is too weak to be significant at any single lag may still add up.
+    /// is at least n^⅓, because a dependence that is too weak to be significant at any single lag may still add up over
+    /// many lags.
     ///
     /// Blocks of length b miss a part of the long-run variance Σ R(k), where R is the autocovariance. The missing part
     /// is Σ min(|k| / b, 1) R(k). The missing part is estimated with the same flat-top window as b, and returned as a

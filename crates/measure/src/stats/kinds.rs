@@ -67,7 +67,8 @@ pub struct KindStats {
     /// Operations that a client stall affected. These operations are also counted in the fields above.
     #[serde(default, skip_serializing_if = "AffectedOperations::is_empty")]
     pub affected: AffectedOperations,
-    /// Times of a sample of the successful operations, whose responses have an arrival timestamp.
+    /// Times of those successful operations whose responses have an arrival timestamp. Only a sample of the responses
+    /// has one.
     #[serde(default, skip_serializing_if = "TimestampedTimes::is_empty")]
     pub timestamped: TimestampedTimes,
 }

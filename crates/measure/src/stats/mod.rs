@@ -98,16 +98,17 @@ impl LastEnds {
     }
 }
 
-/// The time before the first success of an interval and the time after the last one, which [`LastEnds`] shows. If an
-/// outage begins or ends in the middle of an interval, these times are parts of the outage.
+/// The first success of an interval, and the failures before the first success and after the last one. [`LastEnds`]
+/// contains the time of the last success. If an outage begins or ends within the interval, the time after the last
+/// success or before the first success is part of the outage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SuccessEdges {
     /// End of the first operation that succeeded.
     pub first_ok: Option<Instant>,
     /// Operations that failed before the first success.
     pub failed_before: u64,
-    /// Operations that failed after the last success. With several threads, this counts the failures after the last
-    /// success of their thread.
+    /// Operations that failed after the last success. With several threads, a failure counts if it came after the last
+    /// success of the same thread.
     pub failed_after: u64,
 }
 
@@ -116,7 +117,7 @@ impl SuccessEdges {
         *self == Self::default()
     }
 
-    /// Notes an operation that succeeded at `end`.
+    /// Records an operation that succeeded at `end`.
     #[inline]
     pub(crate) fn succeeded(&mut self, end: Instant) {
         if self.first_ok.is_none() {

@@ -90,8 +90,9 @@ impl KindStats {
 
     /// Returns the range that contains quantile `q` of a time of the target. `None` if no operation succeeded.
     ///
-    /// A quantile is at least as long as any lower quantile, so the lower ends of lower quantiles are also lower ends of
-    /// this one. A high quantile needs more unaffected operations, and may have no lower end of its own.
+    /// A quantile is at least as long as any lower quantile, so the lower ends of lower quantiles are also lower ends
+    /// of this one. This matters for high quantiles, because they need more unaffected operations for a lower end that
+    /// is computed from the quantile itself.
     #[must_use]
     pub fn quantile_range(&self, timed: Timed, q: f64) -> Option<QuantileRange> {
         let range = self.own_range(timed, q)?;
@@ -107,7 +108,7 @@ impl KindStats {
         let (all, part) = self.timed(timed);
         let range = QuantileRange::of(all, part, self.affected.added_max, q)?;
         let low = range.low.min(range.high.saturating_sub(self.inside_client(timed, q)));
-        // A range without a width is a value, however short.
+        // If both ends are equal, the percentile is known, however short it is.
         let is_known = low >= LOW_MIN || low == range.high;
         Some(QuantileRange { low: if is_known { low } else { 0 }, ..range })
     }
@@ -125,7 +126,8 @@ impl KindStats {
         }
     }
 
-    /// Returns the number of operations that would take at most `bound` without the time inside the client.
+    /// Returns the number of operations that took longer than `bound`, but would take at most `bound` without the time
+    /// inside the client.
     #[must_use]
     pub fn beyond_inside(&self, timed: Timed, bound: f64) -> u64 {
         let values = self.timed(timed).0;

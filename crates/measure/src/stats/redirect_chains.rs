@@ -2,7 +2,7 @@
 //!
 //! The response time of a redirected operation is the sum of the times of its requests. The time of each request has
 //! two parts, the time before sending and the time from sending to the end of the response. There are no gaps between
-//! the parts, so they add up to the response time to the nanosecond. The accounting checks this sum
+//! the parts, so the parts add up to exactly the response time. The accounting checks this sum
 //! ([`crate::result::accounting`]). Operations without a redirect are not counted here.
 
 use super::label::Label;
@@ -58,7 +58,8 @@ impl HopStats {
         }
     }
 
-    /// Adds the results of `other`. This row must be the one in which the position and the host of `other` are counted.
+    /// Adds the results of `other`. This row must be the row that counts requests with the position and the host of
+    /// `other`.
     pub(crate) fn merge(&mut self, other: &Self) {
         let Self {
             position: _,
@@ -92,7 +93,7 @@ impl HopStats {
 pub struct RedirectChains {
     /// Number of operations.
     pub ops: u64,
-    /// Number of operations that succeeded. All times are those of successful operations.
+    /// Number of operations that succeeded. All times include successful operations only.
     pub ok: u64,
     /// Attempts of all operations.
     pub attempts: u64,

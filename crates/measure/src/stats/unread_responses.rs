@@ -32,7 +32,7 @@ impl UnreadResponses {
         self.sampled == 0 && self.discarded == 0
     }
 
-    /// Adds a response with its service time. `exact` means that the response fitted into one segment.
+    /// Adds a sampled response with its service time. `exact` means that the response fitted into one segment.
     pub(crate) fn add(&mut self, sample: ReadSample, service_nanos: u64, exact: bool) {
         match sample {
             ReadSample::Discarded => self.discarded += 1,

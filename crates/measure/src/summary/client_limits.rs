@@ -63,7 +63,7 @@ pub struct ClientLimits {
     pub host: f64,
     /// Seconds in which too few descriptors or local ports were left.
     pub resources: f64,
-    /// Time during which a thread did not run at all, because its process was stopped or its machine paused.
+    /// Time during which a thread did not run, because its process was stopped or its machine paused.
     pub frozen: f64,
     /// Time lost because other processes or virtual machines used the client's cores, or because the whole process was
     /// stopped. Time that delayed no operation does not count.

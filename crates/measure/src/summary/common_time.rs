@@ -11,12 +11,12 @@
 //! plus the difference of their clocks. A second of the common time counts only if every run has a second that is
 //! assigned to it.
 //!
-//! If the measured window of a run ends with the common time, the drain of this run counts too. Percentiles that
-//! include failures need the dropped and unfinished operations. If a run continued after the common time, its drain
-//! does not count.
+//! If the measured window of a run ends with the common time, the drain of this run counts too, because percentiles
+//! that include failures need its dropped and unfinished operations. If a run continued after the common time, its
+//! drain does not count.
 //!
-//! If several agents make the parts of one run, the clocks of these parts are zero at the same instant. Nothing is then
-//! shifted, and nothing is left out. Such parts are merged like the threads of a run ([`CommonTime::of_parts`]).
+//! If several agents make the parts of one run, the clocks of these parts are zero at the same instant. In this case,
+//! no interval is shifted or left out. Such parts are merged like the threads of a run ([`CommonTime::of_parts`]).
 
 use crate::evidence::Edges;
 use crate::interval::Interval;
@@ -131,7 +131,7 @@ impl CommonTime {
     }
 
     /// Returns the common time of the parts of one run. `None` unless the clocks of all parts are zero at the same
-    /// instant. All intervals count, also those before and after the time in which all parts were measured.
+    /// instant. All intervals count, even those before and after the time in which all parts were measured.
     #[must_use]
     pub fn of_parts(parts: &[RunTimes]) -> Option<Self> {
         let started = parts.first()?.started_unix_ms;

@@ -35,7 +35,7 @@ impl Default for HeatMap {
 }
 
 impl HeatMap {
-    /// Adds the values of an interval to the column that contains its middle.
+    /// Adds the values of an interval to the column that contains the middle of the interval.
     pub fn add(&mut self, start: Instant, end: Instant, values: &Distribution) {
         if values.count() == 0 {
             return;

@@ -1,7 +1,7 @@
 //! The results of a whole run, computed from its intervals.
 //!
 //! A summary can be computed from saved intervals ([`Summary::of`]), in the order in which they were written. A report
-//! on the directory of a crashed run is therefore the same as a report made at the end of the run.
+//! on a saved run is therefore the same as the report at the end of the run, and even a crashed run has a report.
 
 pub mod client_limits;
 pub mod common_time;
@@ -217,10 +217,11 @@ impl Summary {
         self.per_second(self.window_ok)
     }
 
-    /// Returns how much higher [`Self::ok_rate`] could be, as a share of it. The rate counts an operation if it ended in
-    /// the window. If a closed run is short compared with its operations, its rate therefore comes in large steps: with
-    /// operations of 300 ms, each slot completes three of them in any window between 0.9 s and 1.2 s. The size of a
-    /// step is the number of operations in flight at the end of the window. `None` without a success in the window.
+    /// Returns the size of one step of [`Self::ok_rate`], as a share of this rate. The rate counts an operation if it
+    /// ended in the window. If a closed run is short compared with its operations, its rate therefore comes in large
+    /// steps: with operations of 300 ms, each slot completes three of them in any window between 0.9 s and 1.2 s. One
+    /// step is the number of operations that were in flight at the end of the window. `None` without a success in the
+    /// window.
     #[must_use]
     pub fn rate_step(&self) -> Option<f64> {
         let tally = &self.stats.measured;

@@ -165,7 +165,7 @@ impl SingleSeconds {
 }
 
 /// The edges of a second are kept only if at least this number of operations succeeded in the second, or were in flight
-/// at its end. With fewer operations, times without a success are usual.
+/// at its end. With fewer operations, times without a success are common.
 const OPERATIONS_MIN: u64 = 10;
 
 /// Returns a second with successes. The edges of a second in which the client did not run are left out. An edge without

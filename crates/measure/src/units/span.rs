@@ -1,4 +1,4 @@
-//! Time spans, such as `10s`, `1m30s`, `500ms` or `250us`. A bare number is seconds.
+//! Time spans, such as `10s`, `1m30s`, `500ms` or `250us`. A number without a unit is in seconds.
 
 use super::{UnitError, parse_number, split_unit};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Likelihoods of the first and the last operations of a closed run under each explanation.
+//! Likelihoods of the first and the last operations of a closed run under each of the explanations in [`super`].
 
 use super::density::{self, Density};
 use super::{CERTAIN, Load};
@@ -9,17 +9,18 @@ use crate::values::Distribution;
 /// Maximum amount by which a single operation changes the log-odds. The limit is needed because an operation may be
 /// slow for an unrelated reason.
 const TERM_MAX: f64 = 3.0;
-/// Steps between the common delays that are tried. If the target paused or warmed up, all first operations may have
-/// been delayed by the same time. Small delays are tried in equal steps, each a fraction of the time of the fastest
-/// first operation.
+/// Step between the small common delays that are tried, as a fraction of the time of the fastest first operation. If
+/// the target paused or warmed up, all first operations may have been delayed by the same time. Small delays are tried
+/// in equal steps from 0.
 const DELAY_STEP: f64 = 0.025;
-/// Number of even steps.
+/// Number of small delays.
 const DELAY_STEPS: i32 = 13;
-/// Large delays are tried in steps, each of which shortens the rest of the fastest first operation by this factor.
+/// Each step between the large delays multiplies the remaining time of the fastest first operation by this factor. The
+/// remaining time is the time of the operation without the delay.
 const LEFT: f64 = 0.8;
-/// First and last of these steps. The first one follows the largest of the even steps.
+/// Numbers of steps that are tried. The smallest of the large delays is the next one after the small delays.
 const LARGE_DELAYS: std::ops::Range<i32> = 2..18;
-/// Logarithm of the odds against such a common delay.
+/// Logarithm of the prior odds against a common delay.
 const DELAYED: f64 = 3.0;
 /// Maximum share of the operations at an edge that may take longer than [`COLD_FACTOR`] times the longest usual time.
 /// If more operations take that long, a cold start or a pause of the target slowed them, so they do not show whether
@@ -27,7 +28,7 @@ const DELAYED: f64 = 3.0;
 const COLD_SHARE: f64 = 0.2;
 /// Duration above which an operation at an edge points to a cold start, as a multiple of the longest usual time.
 const COLD_FACTOR: f64 = 1.5;
-/// Minimum difference between the log-density of a time and that of an outlier, if the time counts as usual.
+/// A time counts as usual if its log-density exceeds the log-density of an outlier by at least this number.
 const USUAL: f64 = 1.0;
 /// Share of quick operations above which a single queue is impossible.
 const QUICK_SHARE: f64 = 0.04;
@@ -38,7 +39,7 @@ const AT_ONCE: f64 = 0.1;
 const SHIFT_STEP: f64 = 0.02;
 /// Number of steps in each direction.
 const SHIFT_STEPS: i32 = 6;
-/// Logarithm of the odds against a shift.
+/// Logarithm of the prior odds against a shift.
 const SHIFTED: f64 = 1.0;
 /// Maximum time between two ends that count as simultaneous, as a fraction of the mean service time.
 const TOGETHER: f64 = 0.005;
@@ -83,8 +84,9 @@ impl Densities {
         mean_of_likelihoods(&served.into_iter().map(odds).collect::<Vec<f64>>())
     }
 
-    /// Returns whether the first operations took about as long as the other operations, as far as the usual times are
-    /// known. If so, the first operations can be used even if the target paused while they were in flight.
+    /// Returns whether the first operations took about as long as other operations. Operations of a class without usual
+    /// times count as usual. If the result is true, the first operations can be used even if the target paused while
+    /// they were in flight.
     pub fn opening_is_usual(&self, ops: &[EdgeOp]) -> bool {
         let known = ops.iter().filter_map(|op| Some((taken(op), self.get(op.class)?)));
         let unusual = known.filter(|(taken, density)| density.coarse_density(*taken) < density::unlike(*taken) + USUAL);
@@ -126,7 +128,7 @@ struct LastOp<'d> {
     independent: f64,
     /// Time that the same work would have taken with all operations still in flight.
     shared: f64,
-    /// Logarithm of the factor by which shared service shortens the time near its end.
+    /// Logarithm of the factor by which shared service speeds up the operation at its end.
     speedup: f64,
     /// Weight of the operation. Operations that end at the same time were probably served as one batch or burst, so
     /// they count as one.
@@ -155,7 +157,7 @@ impl<'d> LastOp<'d> {
     }
 }
 
-/// Difference between the last operations and the usual ones that all of them have in common, as a fraction of the mean
+/// Time by which all last operations were equally faster than usual (slower if negative), as a fraction of the mean
 /// service time. The last operations often form one burst, so their times are not independent of each other.
 #[derive(Clone, Copy)]
 struct Shift(f64);

@@ -28,15 +28,15 @@ use likelihood::{Densities, closing_paused};
 const CERTAIN: f64 = 3.0;
 /// Log-odds below which one queue is ruled out: 1 to 8.
 const NO_QUEUE: f64 = -2.1;
-/// Log-odds below which shared service is ruled out: 1 to 4. This is more than for one queue, because shared service is
-/// less common.
+/// Log-odds below which shared service is ruled out: 1 to 4. Less evidence is required than for one queue, because
+/// shared service is less common.
 const NO_SHARING: f64 = -1.4;
 /// Prior log-odds of shared service.
 const SHARING: f64 = -2.2;
 /// Prior log-odds of shared service for requests that spend most of their time on transfers. Such requests share a link
 /// about as often as not.
 const SHARING_TRANSFERS: f64 = 0.0;
-/// Spread of service times up to which transfers count as not sharing a link.
+/// Maximum spread of service times at which transfers count as not sharing a link.
 const EVEN_SPREAD: f64 = 0.02;
 /// Minimum spread of service times for which overtaking is evaluated.
 const SPREAD_MIN: f64 = 0.05;

@@ -144,8 +144,9 @@ impl Objective {
         }
     }
 
-    /// Returns the measured value. If the target of an open run kept up with the schedule, the rate counts the operations
-    /// that were due in the window. The last of these end after the window, and would otherwise lower the rate.
+    /// Returns the measured value. If the target of an open run kept up with the schedule, the rate counts the
+    /// operations that were due in the window. If it counted the operations that ended in the window instead, it would
+    /// miss those that were due shortly before the end of the window.
     fn judged_value(&self, summary: &Summary, model: &Model) -> Option<f64> {
         let seconds = summary.schedule_seconds();
         let keeps_up = model.is_open() && seconds > 0.0 && !misses_offered_rate(summary);

@@ -80,8 +80,8 @@ pub struct Concluded {
 }
 
 impl Concluded {
-    /// Returns whether success may have dropped. This is the case if success is lower by more than the margin, although
-    /// the reason may be chance.
+    /// Returns whether success may have dropped. This is the case if the share of success is lower by more than the
+    /// margin, even if the difference may be due to chance.
     fn may_fail_more(&self) -> bool {
         let lost = self.compared.difference.is_some_and(|difference| difference.change < -self.compared.margin);
         self.is_success && self.conclusion == Conclusion::Inconclusive && lost

@@ -196,7 +196,7 @@ fn equal_pairs_are_called_different_at_most_once_in_twenty() {
 
 #[test]
 fn a_difference_of_one_step_is_not_decided() {
-    // Operations of 199 ms and of 201 ms in windows of 1 s: each slot ends 5 and 4 of them in every run.
+    // In a window of 1 s, each slot completes five operations of 199 ms, but only four operations of 201 ms.
     let found = Difference::of_runs(&[50.0; 6], &[40.0; 6], Scale::Relative).unwrap();
     assert_eq!(found.conclude(found.p, 0.02, Improves::Upwards), Conclusion::Worse);
     let known = found.in_steps(0.25);
