@@ -37,8 +37,8 @@ pub fn value(unit: ColumnUnit, value: f64) -> String {
     }
 }
 
-/// Formats a level of a column, which charts show, and reports as minimum and maximum. The level of a gauge is its
-/// value, and the level of a counter is its rate.
+/// Formats a level of a column. Charts show all levels, and text reports show the lowest and the highest one. The level
+/// of a gauge is its value, and the level of a counter is its rate.
 pub fn level(column: &Column, level: f64) -> String {
     match (column.kind, column.unit) {
         (ColumnKind::Gauge, unit) => value(unit, level),

@@ -23,17 +23,17 @@ const RATE_STEP_MIN: f64 = 0.1;
 /// A note is shown if the client was stopped for at least this number of seconds.
 const STOPPED_SECONDS_MIN: f64 = 1.0;
 
-/// Minimum number of resent operations, and their minimum share, at which a note is shown.
+/// A note is shown if at least this number of operations, and at least the share below, were resent.
 const RESENT_MIN: u64 = 5;
 const RESENT_SHARE_MIN: f64 = 0.001;
 /// Quantile above which operations of a closed run are its slowest ones.
 const SLOWEST: f64 = 0.99;
-/// Minimum share of the time of all operations that the slowest ones took at which a note is shown. With exponential
+/// A note is shown if the slowest operations took at least this share of the time of all operations. With exponential
 /// response times, the slowest 1 % take 6 %.
 const SLOWEST_SHARE_MIN: f64 = 0.15;
-/// Minimum number of operations at which the slowest ones are looked at.
+/// With fewer operations, no note about the slowest ones is shown.
 const SLOWEST_OPERATIONS_MIN: u64 = 500;
-/// Minimum number of requests at which the connections are compared with them.
+/// With fewer requests, no note about connections that were not kept alive is shown.
 const ATTEMPTS_MIN: u64 = 50;
 
 /// A series with one value per second. A note is shown if the series was not steady.
@@ -373,13 +373,13 @@ fn few_slow(run: &SavedRun) -> Option<Note> {
     (share >= SLOWEST_SHARE_MIN).then_some(Note::FewSlow { above, share, connecting })
 }
 
-/// Returns a note if most requests needed a connection of their own, although the client kept its connections open.
+/// Returns a note if most requests needed a new connection, although the client kept its connections open.
 fn not_kept_alive(run: &SavedRun) -> Option<Note> {
     let stats = &run.summary().stats;
     let connections = stats.connections.opened;
     let attempts = stats.measured.attempts.saturating_add(stats.outside.attempts);
     let keeps = run.begin.settings.iter().any(|(name, value)| name == "keep_alive" && value == "true");
-    // Each slot needs a first connection.
+    // Each slot must open a first connection, which does not count against the target.
     let (Model::Closed { concurrency: slots } | Model::Open { in_flight_max: slots }) = run.begin.model;
     let first = slots.min(run.summary().in_flight_peak).saturating_mul(2);
     let closes = attempts >= ATTEMPTS_MIN && connections > first.max(attempts / 2);

@@ -97,8 +97,8 @@ pub fn bit_rate(bytes_per_second: f64) -> String {
         .map_or_else(|| format!("{bits:.0} bit/s"), |(unit, factor)| format!("{} {unit}", decimal(bits / factor, 2)))
 }
 
-/// Formats a share of 1 in percent: `12.34 %`. Only exactly 1 is shown as 100 %, and only exactly 0 as 0 %, regardless
-/// of rounding.
+/// Formats a fraction in percent: 0.1234 as `12.34 %`. Only exactly 1 is shown as 100 %, and only exactly 0 as 0 %,
+/// regardless of rounding.
 #[must_use]
 pub fn share(of_one: f64) -> String {
     let percent = of_one * 100.0;

@@ -7,8 +7,8 @@ use store::SavedRun;
 /// Nanoseconds in a second.
 const NANOS: f64 = 1e9;
 
-/// Returns who set the pace, for programs: `network`, `server` or `client`. `None` if there is no network between client and
-/// target, or too little happened on it.
+/// Returns who set the pace, for programs: `network`, `server` or `client`. `None` if there is no network between
+/// client and target, or if too little data was transferred.
 #[must_use]
 pub fn name(run: &SavedRun) -> Option<&'static str> {
     of(run).map(|pace| match pace {

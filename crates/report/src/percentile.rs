@@ -49,14 +49,15 @@ pub fn timed(stats: &KindStats, timed: Timed, q: f64) -> Percentile {
     }
 }
 
-/// Returns the largest value that a report shows for a quantile lower than `q`. The lower end of a range must not be
-/// shorter. If the range of the lower quantile is too narrow to be shown, its upper end is shown.
+/// Returns the largest value that a report shows for a quantile lower than `q`. The range of `q` must not begin below
+/// this value. For a lower quantile with a wide range, the value is the lower end of the range. For a lower quantile
+/// with a narrow range, the report shows only the upper end.
 fn shown_below(stats: &KindStats, timed: Timed, q: f64) -> u64 {
     let mut most = 0;
     for lower in LADDER.into_iter().rev().filter(|lower| *lower < q) {
         match stats.quantile_range(timed, lower) {
             Some(range) if range.is_wide() => most = range.low.max(most),
-            // All that is shown for still lower quantiles is at most this upper end.
+            // The values shown for even lower quantiles are at most this upper end.
             Some(range) => return range.high.max(most),
             None => {}
         }
@@ -189,7 +190,8 @@ mod tests {
         assert!(matches!(timed(&stats, Timed::Response, 0.5), Percentile::Value(_)));
     }
 
-    /// The p99 has no range, because 5 % is too little. The range of the maximum then starts at the value shown for p99.
+    /// The p99 is shown as one value, because a range that is only 5 % wide is too narrow. The range of the maximum
+    /// then starts at this value.
     #[test]
     fn ranges_do_not_start_below_a_lower_percentile() {
         let mut stats = KindStats::default();

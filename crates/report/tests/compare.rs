@@ -28,7 +28,7 @@ fn run(name: &str, seed: u64, seconds: u64, slower: f64) -> ComparedRun {
     run_with(name, seed, seconds, slower, |_| {})
 }
 
-/// As [`run`], but `edit` changes each interval.
+/// Like [`run`], but `edit` changes each interval.
 fn run_with(name: &str, seed: u64, seconds: u64, slower: f64, edit: impl Fn(&mut Interval)) -> ComparedRun {
     let mut random = Random::new(seed);
     let levels: Vec<f64> = (0..=seconds).map(|_| 0.01 * normal::quantile(random.unit())).collect();
@@ -50,7 +50,7 @@ fn made(name: &str, seconds: u64, ops: &[Op]) -> ComparedRun {
     made_with(name, seconds, ops, |_| {})
 }
 
-/// As [`made`], but `edit` changes each interval.
+/// Like [`made`], but `edit` changes each interval.
 fn made_with(name: &str, seconds: u64, ops: &[Op], edit: impl Fn(&mut Interval)) -> ComparedRun {
     let mut random = Random::new(ops.len() as u64);
     let timeline = Timeline::new(Instant::ZERO, Duration::ZERO, Some(Duration::from_secs(seconds)));
@@ -309,8 +309,8 @@ fn runs_that_were_cut_off_and_caveats_are_named() {
     assert!(text.contains("new/2: it was interrupted after 2 s of 10 s") && !text.contains("base/1:"), "{text}");
     let caveats = text.contains("on both sides, client and target share one host");
     assert!(caveats, "{text}");
-    // If the client limited most runs of both sides, this is a shared caveat. If the client limited only one side, a
-    // note of its own reports this.
+    // If the client limited most runs of both sides, this is a shared caveat. If the client limited only one side,
+    // another note reports this.
     let limited =
         |name: &str| ComparedRun { name: name.into(), run: common::client_limited(), windows: Windows::default() };
     let (one, other) = (vec![limited("a")], vec![limited("b")]);

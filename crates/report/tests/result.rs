@@ -231,7 +231,7 @@ fn a_search_has_one_result_in_all_forms() {
     }
 }
 
-/// If a level did not pass for another reason than the target, the sentence must not name the target as the reason.
+/// If a level did not pass, but not because of the target, the sentence must not name the target as the reason.
 #[test]
 fn the_sentence_of_a_search_has_the_reason_for_its_upper_end() {
     let run = common::client_limited();

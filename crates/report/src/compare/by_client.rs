@@ -4,7 +4,7 @@
 //! slower than another one although their targets are equally fast.
 //!
 //! If the client limited a run, its target may be faster than the run shows. If the client limited more runs of one
-//! side, this side may therefore only seem worse than the other one, but cannot only seem better.
+//! side, this side may therefore look worse than it is, but never better.
 
 use super::{ComparedRun, ComparisonMetric, Row, Scope, across};
 use crate::limit::rates_are_lower_bounds;
@@ -21,9 +21,10 @@ pub enum Side {
     New,
 }
 
-/// Returns the side of which the client limited all runs, if it limited none of the other side, or the side of which it
-/// limited significantly more runs. On a host where the client and the target share the cores, either of them may
-/// limit a run by chance. The numbers of limited runs may then differ a little, although the sides do not differ.
+/// Returns the side on which the client limited more runs. This is a side on which the client limited all runs while it
+/// limited no run of the other side, or a side on which the client limited significantly more runs. On a host where the
+/// client and the target share the cores, either of them may limit a run by chance. The numbers of limited runs may
+/// then differ a little, although the sides do not differ.
 #[must_use]
 pub fn client_limited_side(base: &[ComparedRun], new: &[ComparedRun]) -> Option<Side> {
     let unit = |run: &ComparedRun| Share { ok: f64::from(u8::from(rates_are_lower_bounds(&run.run))), of: 1.0 };
@@ -35,7 +36,8 @@ pub fn client_limited_side(base: &[ComparedRun], new: &[ComparedRun]) -> Option<
 
 /// Returns whether the client may have caused a conclusion about a metric, because it limited more runs of `limited`.
 pub(super) fn may_cause(limited: Side, metric: ComparisonMetric, conclusion: Conclusion) -> bool {
-    // The shares of success and the client's own CPU time are no times or rates of the target.
+    // The share of success and the client's own CPU time are neither times nor rates of the target, so the client's
+    // limit does not change them.
     if matches!(metric, ComparisonMetric::Success | ComparisonMetric::CpuPerOp) {
         return false;
     }

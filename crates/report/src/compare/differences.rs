@@ -41,8 +41,8 @@ pub fn run_differences(a: &SavedRun, b: &SavedRun) -> Vec<String> {
     found.0
 }
 
-/// Returns the differences in load, as phrases. Unlike [`run_differences`], it ignores differences in the environment,
-/// such as hosts, servers and seeds.
+/// Returns the differences in load, as phrases. Unlike [`run_differences`], this function ignores differences in the
+/// environment, such as hosts, servers and seeds.
 #[must_use]
 pub fn load_differences(a: &SavedRun, b: &SavedRun) -> Vec<String> {
     let (a, b) = (&a.begin, &b.begin);
@@ -183,7 +183,7 @@ pub fn shared_caveats(comparison: &Comparison<'_>) -> Vec<String> {
     if all(|begin| begin.insecure) {
         caveats.push("certificates not checked".to_owned());
     }
-    // If the client limited more runs of one side, a note of its own reports this.
+    // If the client limited more runs of one side, another note reports this.
     if limited(base) + limited(new) > 0 && comparison.limited_side.is_none() {
         let (base, new) = (limited_of(base), limited_of(new));
         caveats.push(format!("the client limited {base} and {new} runs, whose rates are lower bounds"));

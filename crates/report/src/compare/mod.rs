@@ -84,7 +84,7 @@ pub struct Row {
     /// Conclusion.
     pub conclusion: Conclusion,
     /// `true` if the conclusion depends on the client, because its stalls may have prolonged operations, or because it
-    /// limited more runs of one side. It is then inconclusive.
+    /// limited more runs of one side. In both cases, the conclusion is [`Conclusion::Inconclusive`].
     pub client_decides: bool,
 }
 
@@ -110,7 +110,7 @@ pub struct Comparison<'a> {
     pub sides: Sides,
     /// Unit of observation.
     pub scope: Scope,
-    /// Largest difference that is not important, as a share of 1.
+    /// Largest difference that is not important, as a fraction (0.02 means 2 %).
     pub margin: f64,
     /// Metrics that both sets have.
     pub rows: Vec<Row>,
@@ -156,8 +156,8 @@ impl<'a> Comparison<'a> {
         conclude_together(&self.rows.iter().map(Row::concluded).collect::<Vec<_>>())
     }
 
-    /// Returns the number of runs per side, or the number of pairs, needed to find a difference in this many metrics.
-    /// Returns `None` if there are enough runs.
+    /// Returns the number of runs per side, or the number of pairs, that is needed to find a difference in one of the
+    /// tested metrics. Returns `None` if there are enough runs or pairs.
     #[must_use]
     pub fn runs_missing(&self) -> Option<u64> {
         let tested = self.rows.iter().filter(|row| row.p.is_some()).count();

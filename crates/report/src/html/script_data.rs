@@ -281,7 +281,7 @@ pub enum Unit {
     Count,
     /// Nanoseconds.
     Time,
-    /// A share of 1.
+    /// A fraction, such as 0.02 for 2 %.
     Share,
     /// A multiple of another value.
     Ratio,

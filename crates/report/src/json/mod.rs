@@ -1,8 +1,8 @@
 //! The report as JSON. JSON Schemas of all documents are in `docs/schema`.
 //!
 //! These structs are separate from the structs of `measure`, so that a change there cannot change the format by
-//! accident. A name ends in its unit: `_nanos`, `_seconds`, `_bytes`, `_per_second`, `_share` (of 1), `_unix_ms`. A
-//! name without a unit is a count. Text from servers is escaped and shortened as in the text report.
+//! accident. A name ends in its unit: `_nanos`, `_seconds`, `_bytes`, `_per_second`, `_share` (0.02 means 2 %),
+//! `_unix_ms`. A name without a unit is a count. Text from servers is escaped and shortened as in the text report.
 
 mod client;
 mod comparison;

@@ -212,7 +212,7 @@ impl Level {
             Outcome::ClientLimited { .. } => true,
             Outcome::Failed { .. } | Outcome::NotDecided { .. } => false,
         };
-        // A level stops early if its failure is certain, but rarely if it passes.
+        // If a level stopped early because an objective was missed, its failure is certain.
         let stopped =
             matches!(run.end.as_ref().map(|end| &end.reason), Some(EndReason::StoppedEarly { first_missed: Some(_) }));
         Self {

@@ -56,7 +56,7 @@ pub fn httpbench(run: &SavedRun) -> String {
     )
 }
 
-/// Formats a run like ab 2.4. The times are those of successful operations. Processing is service time, Waiting is
+/// Formats a run like ab 2.4. The times include successful operations only. Processing is service time, Waiting is
 /// TTFB, and Total is response time. Connect is zero for reused connections.
 #[must_use]
 pub fn ab(run: &SavedRun) -> String {

@@ -2,8 +2,9 @@
 //! file has the same 19 columns in the same order, so the kit's spreadsheets can read our runs.
 //!
 //! Some titles have unusual meanings. `Latency` is TTFB. `MB/s` is the speed of one request in MiB per second, which is
-//! the length of its body divided by its time. The success rate is a share of 1. As in the kit, percentiles are shown
-//! for any number of samples. The last three columns stay empty, because the kit's users fill them in by hand.
+//! the length of its body divided by its time. The success rate is a fraction from 0 to 1. As in the kit, percentiles
+//! are shown for any number of samples. The last three columns stay empty, because the kit's users fill them in by
+//! hand.
 
 use super::concurrency;
 use crate::export::column::{Column, count, number, text};

@@ -38,8 +38,9 @@ impl MedianRange {
         median(values).map(|median| Self { median, least, most, count })
     }
 
-    /// As [`Self::of`], for ratios. The mean of the two middle ratios is the geometric one, as in a comparison, so that the
-    /// median of the inverse ratios is the inverse. A trial without a success has no logarithm.
+    /// Like [`Self::of`], for ratios. If there are two middle ratios, the median is their geometric mean, as in a
+    /// comparison. The median of the inverse ratios is then the inverse of the median. Ratios of trials without a
+    /// success are 0 or infinite and have no logarithm, so [`Self::of`] is used for them.
     fn of_ratios(ratios: Vec<f64>) -> Option<Self> {
         if !ratios.iter().all(|ratio| ratio.is_normal()) {
             return Self::of(ratios);

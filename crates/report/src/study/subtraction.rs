@@ -162,7 +162,8 @@ impl Subtraction {
         }
     }
 
-    /// Returns the heads of the columns with the values: that of the subtracted cell, and that of the other one.
+    /// Returns the titles of the two columns with values. The first column is for the subtracted cell, and the second
+    /// column is for the other cell.
     pub(crate) fn columns(&self) -> [&str; 2] {
         let (of, minus) = (&self.of, &self.minus);
         if of.cell == minus.cell { [&minus.target, &of.target] } else { ["subtracted", "from"] }
@@ -348,8 +349,8 @@ mod tests {
     use crate::study::tests::trial;
     use crate::study::{Order, TrialValues, rows};
 
-    /// Returns the difference between two targets, from nine pairs. The rate of the second target is 1.5 times that of
-    /// the first. In one trial of the second target, only the share `success` of the operations succeeds.
+    /// Returns the difference between two targets, from nine pairs. The rate of the second target is 1.5 times the rate
+    /// of the first target. In one trial of the second target, only the share `success` of the operations succeeds.
     fn faster(success: f64) -> Subtraction {
         let values = |rate: f64, ok: f64| {
             let metrics = SUBTRACTED.iter().map(|metric| (*metric == ComparisonMetric::Rate).then_some(rate));

@@ -130,7 +130,7 @@ pub fn comparison_notes(comparison: &Comparison<'_>) -> Vec<String> {
     notes
 }
 
-/// Returns the note about metrics for which delays of the client decide.
+/// Returns the note about metrics whose conclusion depends on delays of the client.
 fn client_note(comparison: &Comparison<'_>) -> Option<String> {
     let decided = comparison.rows.iter().filter(|row| row.client_decides).map(|row| row.metric.title());
     let titles: Vec<&str> = decided.collect();
@@ -142,7 +142,7 @@ fn client_note(comparison: &Comparison<'_>) -> Option<String> {
     })
 }
 
-/// Returns the note about a side with more runs that the client limited.
+/// Returns the note about the side on which the client limited more runs.
 fn limited_side_note(comparison: &Comparison<'_>) -> Option<String> {
     let side = match comparison.limited_side? {
         Side::Base => "base",

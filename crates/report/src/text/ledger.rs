@@ -1,4 +1,4 @@
-//! The sections of a fill's report about the target's own ledger, and with the result table of the Sia study.
+//! Two sections of a fill's report: the target's own ledger, and the result table of the Sia study.
 
 use super::blocks::Table;
 use super::page::Page;

@@ -24,7 +24,7 @@ const WIDTH_MAX: usize = 80;
 const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
 /// Explanation of ranges, which fits on one line.
 const ABOUT_RANGES: &str = "a … b is the range of the target's percentile; b includes client delays";
-/// Indexes of quantiles to leave out if the table is too wide, the first one first.
+/// Indexes of quantiles to leave out if the table is too wide, in this order.
 const OPTIONAL_QUANTILES: [usize; 3] = [1, 3, 4];
 
 /// Returns the short report of a run: at most [`SHORT_LINES_MAX`] lines of 80 characters.
@@ -79,8 +79,8 @@ impl Lines {
     }
 }
 
-/// Returns a line of at most `width` characters. If the line is cut, or the lines after it are left out, it ends with
-/// `…`.
+/// Returns a line of at most `width` characters. If the line is cut, or if lines after it are left out, the result ends
+/// with `…`.
 fn clipped(line: &str, width: usize, more_follows: bool) -> String {
     // A colored line is short enough, because `Layout` has wrapped it. The measured width includes the color codes.
     let fits = columns(line) <= width || line.contains('\u{1b}');

@@ -27,7 +27,7 @@ pub fn of(fill: &SavedFill) -> (Times, Vec<Chart>) {
     (times, charts.collect())
 }
 
-/// Returns a value for each column, which is `true` if a session ran in the column.
+/// Returns one value for each column: `true` if a session ran during the time of the column.
 fn ran(fill: &SavedFill, history: &History, start: u64) -> Vec<bool> {
     let column = |unix_ms: u64| (unix_ms.saturating_sub(start) / history.column_ms()) as usize;
     let mut ran = vec![false; history.columns().len()];

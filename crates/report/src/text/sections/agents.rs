@@ -1,4 +1,4 @@
-//! The section with the agents of a run of several hosts: one row per agent, and how well they started together.
+//! The section with the agents of a run of several hosts: one row per agent, and the time between their starts.
 
 use crate::escape::{bounded, escape};
 use crate::number::{byte_rate, count, plural, rate, seconds, time};
@@ -51,7 +51,7 @@ pub(in crate::text) fn short_table(fleet: &Fleet) -> Table {
     table(fleet, &[0, 1, 2, 3, 7, 8])
 }
 
-/// Returns a table with some of the columns of [`TITLES`], of which the last one has text.
+/// Returns a table with some of the columns of [`TITLES`]. The last of these columns contains text.
 fn table(fleet: &Fleet, columns: &[usize]) -> Table {
     let of = |cells: [String; 9]| columns.iter().filter_map(|column| cells.get(*column).cloned()).collect::<Vec<_>>();
     let mut table = Table::with_text_from(columns.len() - 1);
