@@ -1,7 +1,7 @@
 //! Collectors, which poll a target's own metrics, hosts, processes and the network path.
 //!
 //! * [`source`]: the sources that are polled;
-//! * [`set`]: ready sets of sources for known systems;
+//! * [`set`]: predefined sets of sources for known systems;
 //! * [`poll`]: the poller, which limits the time of each poll, and its [`schedule`];
 //! * [`csv`]: tables to which polls are appended.
 //!

@@ -1,4 +1,4 @@
-//! The poller, which polls all sources at once and limits the time of each poll.
+//! The poller, which polls all sources at the same time and limits the time of each poll.
 
 use crate::schedule::Schedule;
 use crate::source::{Reading, Source};
@@ -55,8 +55,9 @@ pub struct Poller {
 }
 
 impl Poller {
-    /// Creates a poller whose times are on `clock`. A column whose name is taken gets a number after its name. A poll
-    /// takes at most `every`, which is the time between two polls, and at most half a minute.
+    /// Creates a poller whose times are on `clock`. If several columns have the same name, a number is added to the
+    /// later names. `every` is the time between two polls. It is also the time limit of a poll, but this limit is at
+    /// least 200 ms and at most 30 s.
     ///
     /// # Errors
     /// Returns an error if there is nothing to poll, if there are too many sources or columns, or if the name of a
@@ -101,7 +102,7 @@ impl Poller {
         self.sources.iter().any(Source::is_http)
     }
 
-    /// Polls all sources at once. `missed` is the number of polls that were missed since the previous poll.
+    /// Polls all sources at the same time. `missed` is the number of polls that were missed since the previous poll.
     pub fn poll(&mut self, missed: u64) -> Poll {
         let (start, start_unix_ms) = (self.clock.now(), unix_ms());
         let readings = self.read();

@@ -12,7 +12,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Creates a schedule whose first poll is due at once. An interval of zero counts as a millisecond.
+    /// Creates a schedule whose first poll is due immediately. An interval of zero counts as a millisecond.
     #[must_use]
     pub fn new(every: Duration) -> Self {
         Self { every: every.max(Duration::from_millis(1)), next: 0 }

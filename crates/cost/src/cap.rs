@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::money::{Money, MoneyError, NoRate, Rates};
 
-/// The maximum spending of a run. Once the cap is reached, no upload starts. The tested system may still renew
-/// contracts by itself, which costs more money.
+/// The maximum spending of a run. After the cap is reached, no upload starts. The tested system may still renew
+/// contracts, which costs more money.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Cap(Money);

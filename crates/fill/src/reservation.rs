@@ -41,18 +41,18 @@ impl Reservation {
     }
 
     /// Returns the next range to write to the journal, or `None` while enough objects are reserved. At time `at`, the
-    /// objects below `next` have started. Call [`Self::promised`] once the range is durable.
+    /// objects below `next` have started. Call [`Self::promised`] as soon as the range is durable.
     pub fn due(&mut self, at: Duration, next: u64) -> Option<Range<u64>> {
         let (before, started) = *self.last.get_or_insert((at, next));
         let (time, new) = (at.saturating_sub(before), next.saturating_sub(started));
         if time >= RATE_TIME_MIN {
             self.last = Some((at, next));
             let needed = (new as f64 * AHEAD.as_secs_f64() / time.as_secs_f64()).ceil() as u64;
-            // Let `ahead` grow at once but shrink slowly, because reserving too many objects costs little.
+            // Let `ahead` grow immediately but shrink slowly, because reserving too many objects costs little.
             self.ahead = needed.max(self.ahead - self.ahead / 64).clamp(self.least, MOST);
         }
         let wanted = next.saturating_add(self.ahead).min(self.count);
-        // Reserve the next range once at most half of `ahead` is left.
+        // Reserve the next range when at most half of `ahead` is left.
         let left = self.end.saturating_sub(next);
         (wanted > self.end && left <= self.ahead / 2).then_some(self.end..wanted)
     }
@@ -71,8 +71,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Simulates a fill that starts uploads at a fixed rate, and whose journal entries are durable at once. Uploads
-        /// must rarely wait for a reservation, and every object must be reserved exactly once.
+        /// Simulates a fill that starts uploads at a fixed rate, and whose journal entries are durable immediately.
+        /// Uploads must rarely wait for a reservation, and every object must be reserved exactly once.
         #[test]
         fn every_object_is_promised_once_and_in_time(count in 1_u64..3_000_000, rate in 1_u64..200_000, slots in 1_u64..5000) {
             let mut reservation = Reservation::new(count, 0, slots);

@@ -8,7 +8,7 @@ use std::time::Duration;
 const EXAMPLES: &str = "for example 'trailing 24h bandwidth < 50Mbit/s', 'time >= 14d', 'bytes >= 10TB', 'files >= 50000' or \
                         'gone > 1h'";
 
-/// A condition that ends a fill. Once the condition is met, no further upload starts.
+/// A condition that ends a fill. After the condition is met, no further upload starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopRule {
     /// The average bandwidth of file data over the last `window` is below `least`. This rule is first checked after a

@@ -26,7 +26,7 @@ fn poll(end_unix_ms: u64, request_micros: u64, values: &[&str]) -> Poll {
 #[test]
 fn a_row_of_siad_has_the_bytes_of_the_studys_collector() {
     let cells = "50,12,3,4194304000,4.194276e+16,83886080,1230000000000000000000000000,1,2,3,4,5,6,7,8";
-    // The latencies are those of `repr(timedelta(microseconds=…).total_seconds() * 1000)` in Python.
+    // The latencies are the results of `repr(timedelta(microseconds=…).total_seconds() * 1000)` in Python.
     for (micros, latency) in
         [(0, "0.0"), (1, "0.001"), (7_325, "7.325"), (1_100_003, "1100.0030000000002"), (250_000, "250.0")]
     {

@@ -21,7 +21,7 @@ pub(super) struct Base {
 }
 
 impl Base {
-    /// Splits a URL without checking it. Connecting to the endpoint reports mistakes in the URL.
+    /// Splits a URL without checking it. Mistakes in the URL are reported later, when the endpoint is connected.
     pub fn of(url: &str) -> Self {
         let begin = url.find("://").map_or(0, |scheme| scheme + 3);
         let end = url[begin..].find(['/', '?', '#']).map_or(url.len(), |end| begin + end);

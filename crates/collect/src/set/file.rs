@@ -1,10 +1,10 @@
-//! The files of ready sets, in TOML.
+//! The files of predefined sets, in TOML.
 
 use crate::source::{Format, JsonPath, Numbers, Picked, Selector};
 use measure::series::{Column, ColumnKind, ColumnUnit};
 use serde::Deserialize;
 
-/// A ready set.
+/// A predefined set.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SetFile {
@@ -23,7 +23,7 @@ pub(super) struct Request {
     /// The first words of a response in the format `numbers`.
     #[serde(default)]
     begins: String,
-    /// Number of numbers in a response in the format `numbers`.
+    /// How many numbers a response in the format `numbers` contains.
     #[serde(default)]
     numbers: usize,
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! Ready sets, which define the endpoints and columns of known systems. Most sets are files below `sets/`.
+//! Predefined sets. A set contains the endpoints and columns of a known system. Most sets are files below `sets/`.
 
 mod address;
 mod file;
@@ -9,7 +9,7 @@ use crate::source::{Endpoint, HttpSource, RenterdSource, SiadSource, Source};
 use address::Base;
 use file::SetFile;
 
-/// A ready set.
+/// A predefined set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Set {
     name: &'static str,

@@ -98,7 +98,7 @@ pub enum Format {
     Json(Vec<Picked<JsonPath>>),
     /// The text format of Prometheus, or OpenMetrics. The first selector that matches a series determines the value.
     Metrics(Vec<Picked<Vec<Selector>>>),
-    /// Text with a fixed number of numbers.
+    /// Text that always contains the same count of numbers.
     Numbers(Numbers),
 }
 

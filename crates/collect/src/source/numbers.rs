@@ -1,14 +1,15 @@
-//! Values in text with a fixed number of numbers, such as nginx's `stub_status`.
+//! Values in text that always contains the same count of numbers, such as nginx's `stub_status`.
 
 use super::picked::{Parsed, Picked};
 use measure::series::{FailureClass, Number, PollFailure};
 
-/// Format of a text that begins with fixed words and contains a fixed number of numbers, separated by whitespace.
+/// Format of a text that begins with fixed words and always contains the same count of numbers, separated by
+/// whitespace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Numbers {
     /// The first words.
     pub begins: String,
-    /// Number of numbers.
+    /// How many numbers the text contains.
     pub count: usize,
     /// The columns. Each column is one of these numbers, given by its position, counted from 0.
     pub picked: Vec<Picked<usize>>,

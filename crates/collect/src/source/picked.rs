@@ -9,8 +9,8 @@ pub struct Picked<P> {
     pub column: Column,
     /// The position of its value in the response.
     pub pick: P,
-    /// `true` if a response without this value is a failure. The columns of ready sets are optional, because a set serves
-    /// several versions of a system.
+    /// `true` if a response without this value is a failure. The columns of predefined sets are optional, because a set
+    /// is used for several versions of a system.
     pub required: bool,
 }
 
@@ -18,7 +18,7 @@ pub struct Picked<P> {
 /// response.
 pub(super) type Parsed = Result<(Vec<Option<Number>>, Option<PollFailure>), PollFailure>;
 
-/// Returns the failure if a required value is missing, or if there is no value at all.
+/// Returns the failure if a required value is missing, or if all values are missing.
 pub(super) fn missing<P>(picked: &[Picked<P>], values: &[Option<Number>]) -> Option<PollFailure> {
     let absent = || picked.iter().zip(values).filter(|(_, value)| value.is_none()).map(|(picked, _)| picked);
     let required = || absent().filter(|picked| picked.required);

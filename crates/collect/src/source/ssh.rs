@@ -110,7 +110,7 @@ impl fmt::Display for SshHost {
     }
 }
 
-/// Reads a pipe in a separate thread. Reads one byte more than `max`, so that longer output is noticed.
+/// Reads a pipe in a separate thread. Reads one byte more than `max`, so that the caller can detect longer output.
 fn read_aside(pipe: impl Read + Send + 'static, max: u64) -> Receiver<Vec<u8>> {
     let (sender, receiver) = sync_channel(1);
     std::thread::spawn(move || {

@@ -73,7 +73,7 @@ pub struct FinishedLevel<'a> {
     pub objectives: &'a [(Objective, ObjectiveOutcome)],
     /// Missed objective that stopped the run early, if any.
     pub stopped_for: Option<&'a str>,
-    /// A fault of the target that fails the level for any objectives, such as wrong content.
+    /// A fault of the target, such as wrong content, that fails the level whatever its objectives are.
     pub target_fault: Option<&'a str>,
     /// Description of the limit if this client or its host limited the run.
     pub client_limit: Option<&'a str>,

@@ -6,11 +6,11 @@ use crate::scenario::{CACHE_STATE, Hooks, LINK, Position, Setting};
 const DEFAULT_COMMAND: &str = "get";
 /// Command that searches for the load line.
 const SEARCH_COMMAND: &str = "line";
-/// The value of a load setting with which a scenario requests a search for the load line.
+/// The value of a load setting that requests a search for the load line.
 const SEARCHED: &str = "line";
-/// The value of the setting `link` with which no link is emulated.
+/// The value of the setting `link` for trials without an emulated link.
 const NO_LINK: &str = "none";
-/// Load settings for which a search can find the value.
+/// Load settings for which a search can find the highest value that meets all objectives.
 const LOAD_SETTINGS: [&str; 2] = ["concurrency", "rate"];
 
 /// The command line of a trial, and its hooks.

@@ -1,4 +1,4 @@
-//! Stops a run early once its objectives are decided.
+//! Stops a run as soon as its objectives are decided.
 //!
 //! A level stops as soon as its failure is certain. This saves time, and the target is not overloaded longer than
 //! necessary. A level at a fixed rate continues until it is known whether its backlog grows or is steady. This can take
@@ -126,9 +126,9 @@ pub struct LevelEvidence {
 }
 
 impl ObjectiveMonitor {
-    /// Creates a monitor that stops a run once an objective is missed. For each objective, the probability of a wrong
-    /// stop is at most `alpha`. Objectives on rates do not bound single operations, so they never stop a run and are
-    /// judged only at its end.
+    /// Creates a monitor that stops a run as soon as an objective is certainly missed. For each objective, the
+    /// probability of a wrong stop is at most `alpha`. Objectives on rates do not bound single operations, so they
+    /// never stop a run and are judged only at its end.
     #[must_use]
     pub fn new(objectives: &[Objective], alpha: f64) -> Self {
         let test = |objective: &Objective| Test {
@@ -169,7 +169,8 @@ impl ObjectiveMonitor {
         self.add_counts(&counts)
     }
 
-    /// Like [`Self::add_slice`], with the counts of the next slice. The counts are those of all objectives, in order.
+    /// Like [`Self::add_slice`], with the counts of the next slice. The slice must contain the counts of all
+    /// objectives, in the order of the monitor's objectives.
     pub fn add_counts(&mut self, slice: &SliceCounts) -> Option<Decision> {
         self.elapsed += slice.end.since(slice.start);
         self.outstanding.add(slice);

@@ -1,5 +1,5 @@
-//! The counts of a slice that a monitor needs. The parts of a run that several machines make have such counts each, and
-//! their sum is the slice of the whole run.
+//! The counts of a slice that a monitor needs. If several machines make the parts of a run, each part has its own
+//! counts. The sum of these counts describes the slice of the whole run.
 
 use measure::{Instant, Interval, Objective, Stage};
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub struct SliceCounts {
     pub beyond: Vec<(u64, u64)>,
 }
 
-/// Two slices cannot be added, because they start at different instants, or belong to different objectives.
+/// Error for slices that cannot be added, because they start at different instants or belong to different objectives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnlikeSlices;
 
@@ -49,7 +49,7 @@ impl SliceCounts {
     /// Adds the counts of the same slice of another part of the run.
     ///
     /// # Errors
-    /// Fails if it is not the same slice, or if it has other objectives.
+    /// Fails if `other` is a different slice, or if it has different objectives.
     pub fn merge(&mut self, other: &Self) -> Result<(), UnlikeSlices> {
         let Self { start, end, scheduled, started, ended, dropped, in_flight, beyond } = other;
         if *start != self.start || beyond.len() != self.beyond.len() {

@@ -148,7 +148,8 @@ fn the_warmup_decides_nothing() {
     assert!(matches!(monitor.add_slice(&slice(1, 20)), Some(Decision::Missed(_))));
 }
 
-/// A monitor of the sum of two parts must decide as a monitor of the whole run, at the same slice.
+/// A monitor that gets the sum of two parts must make the same decision as a monitor of the whole run, at the same
+/// slice.
 #[test]
 fn the_counts_of_two_parts_decide_as_the_whole_run() {
     let objectives = objectives(&["success >= 99%", "response p95 <= 20ms"]);

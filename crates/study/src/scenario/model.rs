@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 
 /// A study as described by its file.
 ///
-/// Settings are kept as text. Settings are flags of the command that each trial runs. The program checks them once the
+/// Settings are kept as text. Settings are flags of the command that each trial runs. The program checks them when the
 /// matrix is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {

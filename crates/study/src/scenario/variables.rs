@@ -95,7 +95,8 @@ fn pieces(text: &str) -> Vec<Piece<'_>> {
 pub struct Variable {
     /// Name.
     pub name: String,
-    /// Value without `--set`, as written in the file. `None` if the environment or `--set` must define the variable.
+    /// Value from the file, used unless `--set` gives another value. `None` if the environment or `--set` must define
+    /// the variable.
     pub default: Option<String>,
     /// Description.
     pub about: Option<String>,
