@@ -105,7 +105,8 @@ pub fn decide(shape: Shape, stored: Stored, uploads: Vec<OpenUpload>) -> Decisio
     if is_whole(shape, stored) {
         return Decision { next: Next::Recovered, abort: all(uploads) };
     }
-    // An upload with a part beyond the last one cannot be completed, because the object would include this part.
+    // An upload that contains a part beyond the end of the object cannot be completed, because the stored object would
+    // include this part.
     let has_foreign = |upload: &OpenUpload| upload.parts.iter().any(|part| shape.part_size(part.number).is_none());
     let (foreign, own): (Vec<_>, Vec<_>) = uploads.into_iter().partition(has_foreign);
     let mut own: Vec<OpenUpload> = own.into_iter().map(|upload| shape.usable(upload)).collect();

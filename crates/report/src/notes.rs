@@ -379,7 +379,7 @@ fn not_kept_alive(run: &SavedRun) -> Option<Note> {
     let connections = stats.connections.opened;
     let attempts = stats.measured.attempts.saturating_add(stats.outside.attempts);
     let keeps = run.begin.settings.iter().any(|(name, value)| name == "keep_alive" && value == "true");
-    // Each slot must open a first connection, which does not count against the target.
+    // Each slot must open a first connection. Up to twice the number of first connections is not reported.
     let (Model::Closed { concurrency: slots } | Model::Open { in_flight_max: slots }) = run.begin.model;
     let first = slots.min(run.summary().in_flight_peak).saturating_mul(2);
     let closes = attempts >= ATTEMPTS_MIN && connections > first.max(attempts / 2);

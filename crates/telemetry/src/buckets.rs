@@ -112,8 +112,8 @@ mod tests {
             let mut below = 0;
             for (bound, count) in BOUNDS.iter().zip(buckets.counts()) {
                 below += count;
-                // Values are recorded to three significant digits, so only those near the bound may be in the next
-                // bucket.
+                // Values are recorded to three significant digits, so only values just below a bound may be counted in
+                // the next bucket.
                 let certain = values.iter().filter(|value| **value as f64 * 1.002 + 64.0 <= *bound as f64).count() as u64;
                 let possible = values.iter().filter(|value| *value <= bound).count() as u64;
                 prop_assert!((2 * certain..=2 * possible).contains(&below), "{bound}: {below}, {certain}, {possible}");

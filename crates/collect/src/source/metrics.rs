@@ -133,7 +133,8 @@ pub(super) fn values(body: &[u8], picked: &[Picked<Vec<Selector>>]) -> Parsed {
     let mut found = vec![Found::default(); wanted.len()];
     let (mut lines, mut wrong) = (0_u64, None);
     for (line, number) in text.lines().map(str::trim).zip(1_u64..) {
-        // Names in quotes within the braces (Prometheus 3) are not supported in selectors.
+        // A line that begins with a brace has the metric's name in quotes within the braces (Prometheus 3). Selectors
+        // cannot select such metrics.
         if line.is_empty() || line.starts_with(['#', '{']) {
             continue;
         }

@@ -117,7 +117,7 @@ fn read_aside(pipe: impl Read + Send + 'static, max: u64) -> Receiver<Vec<u8>> {
         let mut bytes = Vec::new();
         // Output that was read before an error is still useful.
         let _ = pipe.take(max + 1).read_to_end(&mut bytes);
-        // If the command took too long, nothing receives its output any more.
+        // If the command took too long, the receiver no longer exists, so sending fails.
         let _ = sender.send(bytes);
     });
     receiver

@@ -93,7 +93,7 @@ impl Bill {
     /// # Errors
     /// Returns an error if the amount is not in the bill's currency.
     pub fn set(&mut self, component: Component, money: &Money) -> Result<(), OtherCurrency> {
-        // Subtracting 0 checks the currency.
+        // Subtracting 0 fails if the currencies differ.
         let amount = money.minus(&Money::zero(self.currency))?.amount;
         self.charges.insert(component, Charge::Amount(amount));
         Ok(())

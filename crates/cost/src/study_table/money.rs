@@ -24,8 +24,8 @@ impl StudyMoney {
         Ok(Self {
             left_wallet: wallet(start).minus(&wallet(end))?,
             remaining: left(end).minus(&left(start))?,
-            // If the price of uploads includes storage, then the cost without uploads does not include the whole cost
-            // of storage.
+            // The study's formula subtracts the spending on uploads. If the price of uploads includes storage, the rest
+            // would lack a part of the cost of storage. The spending on uploads then counts as unknown.
             upload: reported.amount(Component::Upload).filter(|_| reported.charges.contains_key(&Component::Storage)),
             fees: reported.amount(Component::Fees),
             reported: Some(reported.total().money),

@@ -286,8 +286,8 @@ fn too_few_descriptors_or_ports_are_the_limit_of_the_client() {
         (interval.stats.measured.scheduled, interval.stats.measured.dropped) = (100, 50);
     };
     assert_eq!(judge(OPEN, &seconds(5, full, dropped)), LimitedBy::ClientResources);
-    // All 100 slots are in use at 1,000/s. Either the target takes 100 ms for each operation, or it serves one
-    // operation at a time in 10 ms.
+    // All 100 slots are in use. One target serves 1,000/s, and always takes 100 ms for an operation. The other target
+    // serves one operation at a time in 10 ms, so each operation waits for 99 others.
     let few = ClientLoad { descriptors: 1.0, ..ClientLoad::default() };
     let slots = |service_ms: u64, first_ms: u64| {
         let run = seconds(5, few, |interval| {

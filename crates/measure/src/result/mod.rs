@@ -256,7 +256,7 @@ fn with(objectives: &[ObjectiveResult], outcome: ObjectiveOutcome) -> impl Itera
 /// already a reason, so no further reason is returned.
 fn not_enough_data(facts: &RunFacts, objectives: &[ObjectiveResult]) -> Vec<Reason> {
     let cut_short = match facts.ending {
-        // Each of the merged runs has reached its own regular end.
+        // In both cases, each run has reached its own regular end.
         Ending::CutOff(CutOff::Merged { .. } | CutOff::StartsApart { .. }) => false,
         Ending::CutOff(_) => true,
         _ => false,

@@ -115,8 +115,8 @@ impl Sequential {
     #[must_use]
     pub fn decision(&self) -> Option<Decision> {
         let (beyond, all) = sum(&self.windows);
-        // If no operation may exceed the bound, the first operation that exceeds it decides the test. Until there is
-        // one, the test is undecided.
+        // If no operation may exceed the bound, the first operation that exceeds it decides the test. Until then, the
+        // test is undecided.
         if self.tolerated <= 0.0 {
             return (beyond > 0.0).then_some(Decision::Beyond);
         }

@@ -143,7 +143,8 @@ pub(super) mod tests {
     fn moments_agree_with_the_formulas() {
         let values = [1.0, 2.0, 4.0, 7.0];
         assert_eq!((mean(&values), variance(&values)), (3.5, 7.0));
-        // The deviations are −2.5, −1.5, 0.5, 3.5. The products of neighbors are 3.75 − 0.75 + 1.75, divided by 21.
+        // The deviations are −2.5, −1.5, 0.5, 3.5. The sum of the products of neighbors is 3.75 − 0.75 + 1.75 = 4.75,
+        // and the sum of squares is 21.
         assert!((autocorrelation(&values, 1) - 4.75 / 21.0).abs() < 1e-15);
         assert_eq!(autocorrelation(&[5.0; 9], 1), 0.0);
         assert_eq!((mean(&[]), variance(&[1.0])), (0.0, 0.0));

@@ -131,7 +131,7 @@ fn residuals(units: &[Share]) -> Vec<f64> {
 fn separate(successes: f64, failures: f64) -> f64 {
     let (fewer, more) = (successes.min(failures), successes.max(failures));
     let (mut p, mut chosen) = (2.0, 1.0);
-    // Each factor is at most 1/2, so the product underflows after few steps.
+    // Each factor is at most 1/2, so the loop ends after about 1,000 steps at most.
     while chosen <= fewer && p > f64::MIN_POSITIVE {
         p *= chosen / (more + chosen);
         chosen += 1.0;

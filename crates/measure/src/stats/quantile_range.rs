@@ -141,7 +141,7 @@ impl KindStats {
             value.saturating_sub(self.inside_client(timed, q)) as f64 > bound
         };
         // Binary search assumes that the condition is true for all ranks above some rank. If the condition changes at
-        // several ranks, the search may find any of them.
+        // several ranks, the search finds one of these ranks.
         let (mut within, mut beyond_rank) = (all - beyond, all + 1);
         while beyond_rank - within > 1 {
             let rank = within.midpoint(beyond_rank);

@@ -200,14 +200,15 @@ impl CommonTime {
             return Some(interval);
         }
         let zero = self.members.get(run)?.zero;
-        // The instants of different runs are on different clocks. The first and last operations of one run are not the
-        // first and last operations of all runs together.
+        // Drop the first and last operations. Their instants are on different clocks in different runs, and the first
+        // and last operations of one run are not the first and last operations of all runs together.
         (interval.evidence.edges, interval.evidence.schedule_end) = (Edges::default(), None);
         for example in &mut interval.stats.examples {
             let wall = zero.saturating_add(example.at.as_nanos());
             example.at = Instant::from_nanos(wall.saturating_sub(self.origin));
         }
-        // The clocks of the runs can differ by a part of a second, so their first and last operations cannot be compared.
+        // The clocks of the runs can differ by a part of a second, so the times of their first and last successes
+        // cannot be compared.
         (interval.stats.last, interval.stats.edges) = (LastEnds::default(), SuccessEdges::default());
         (interval.start, interval.end) = (placed.start, placed.end);
         Some(interval)

@@ -82,7 +82,8 @@ impl Lines {
 /// Returns a line of at most `width` characters. If the line is cut, or if lines after it are left out, the result ends
 /// with `…`.
 fn clipped(line: &str, width: usize, more_follows: bool) -> String {
-    // A colored line is short enough, because `Layout` has wrapped it. The measured width includes the color codes.
+    // The result of `columns` includes color codes, so it cannot show whether a colored line fits. A colored line
+    // always fits, because `Layout` has wrapped it.
     let fits = columns(line) <= width || line.contains('\u{1b}');
     match (fits, more_follows) {
         (true, false) => line.to_owned(),

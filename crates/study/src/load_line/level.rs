@@ -107,7 +107,7 @@ pub fn outcome(level: &FinishedLevel) -> Outcome {
     }
     let by_client = level.objectives.iter().find(|(_, outcome)| *outcome == ObjectiveOutcome::ClientLimited);
     // While a level runs, its times include delays by the client. At the end, the results of the whole run may show
-    // that times exceeded the bound only because of these delays.
+    // that times exceeded the bound only because of these delays. The reason for the early stop then does not count.
     let stopped_for = level.stopped_for.filter(|_| missed.is_some() || by_client.is_none());
     let missed = stopped_for.map(str::to_owned).or_else(|| missed.map(|(objective, _)| objective.to_string()));
     match (missed, level.client_limit) {

@@ -57,7 +57,7 @@ fn columns_of(points: &[Point]) -> (Vec<&[Point]>, Width) {
         let nanos = end.div_ceil(COLUMNS_MAX as u64).div_ceil(longest).saturating_mul(longest);
         let number = |point: &Point| point.start.as_nanos() / nanos;
         let columns: Vec<&[Point]> = points.chunk_by(|a, b| number(a) == number(b)).collect();
-        // In damaged records, times may decrease.
+        // In damaged records, times may decrease, so there may be too many columns.
         if columns.len() <= COLUMNS_MAX {
             return (columns, Width::Seconds(nanos as f64 / 1e9));
         }
