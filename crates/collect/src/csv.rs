@@ -78,7 +78,7 @@ impl CsvWriter {
     /// Appends a poll. Unknown values stay blank.
     ///
     /// # Errors
-    /// Errors of the system.
+    /// Returns an error if the file cannot be written.
     pub fn append(&mut self, poll: &Poll) -> io::Result<()> {
         let mut line = row(poll, self.latency);
         line.push_str(self.line_end.as_str());

@@ -1,8 +1,9 @@
 //! Reports of saved runs: text, HTML, JSON, the formats of other tools, tables, and output for CI systems.
 //!
 //! A report needs only the saved records. A report can therefore be printed at any time: during a run, after a crash,
-//! or years later. [`text()`] is for people and issues. [`html()`] adds charts. [`json()`] and [`export`] are for
-//! programs, [`ci`] is for CI systems, and [`other_tools`] is for scripts that parse the output of ab or httpbench.
+//! or years later. [`text()`] is for people, who can also paste the text into an issue. [`html()`] adds charts.
+//! [`json()`] and [`export`] are for programs, [`ci`] is for CI systems, and [`other_tools`] is for scripts that parse
+//! the output of ab or httpbench.
 //!
 //! All formats use the same modules. [`result`] returns PASS, FAIL, UNUSABLE or PARTIAL with the reasons. [`limit`]
 //! returns what limited the run. [`notes`] returns conditions that matter for interpreting the numbers. [`percentile`]

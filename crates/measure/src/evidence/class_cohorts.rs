@@ -1,7 +1,7 @@
 //! Arrival cohorts of each class of operations.
 //!
-//! In a mix, the target may fall behind with one class only, for example with rare uploads. The many quick downloads
-//! then hide the growth of the mean response time.
+//! In a mix, the target may fall behind with one class only, for example with rare uploads. The mean response time of
+//! all operations then hardly grows, because most operations are quick downloads.
 
 use super::{ArrivalCohorts, OperationClass};
 use crate::sample::OpSample;

@@ -8,8 +8,8 @@
 //! the operations of this class.
 //!
 //! Response times do not show growth if all operations in flight share the capacity of the target or of the link. The
-//! last operations then end quickly, because no new load follows them. In this case, far fewer operations end than are
-//! due, both in the third and in the last quarter of the schedule.
+//! last operations then end quickly, because no new load follows them. In this case, the growth is found by comparing
+//! counts: in the third quarter of the schedule, and again in the last quarter, far fewer operations end than are due.
 
 use crate::evidence::{ArrivalCohorts, Evidence, OperationClass};
 use crate::statistics::{CONFIDENCE, student};

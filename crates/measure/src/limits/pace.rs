@@ -1,10 +1,10 @@
 //! What set the pace of the transfers between client and target: the network, the server or the client.
 //!
-//! [`limited_by`](super::limited_by()) is the reason why the rate of a run was not higher. The pace is the reason why
-//! single operations were not faster. For example, in a run with few slots, concurrency limits the rate, but the round
-//! trips of the network may set the pace. The client's kernel reports the flow control of its own side only. In
-//! downloads, the target is the sender, so the reasons for its waits can only be inferred. If neither the network nor
-//! the client explains the time of an operation, the server set the pace.
+//! [`limited_by`](super::limited_by()) returns the reason why the rate of a run was not higher. [`pace()`] returns the
+//! reason why single operations were not faster. For example, in a run with few slots, concurrency limits the rate, but
+//! the round trips of the network may set the pace. The client's kernel reports the flow control of its own side only.
+//! In downloads, the target is the sender, so the reasons for its waits can only be inferred. If neither the network
+//! nor the client explains the time of an operation, the server set the pace.
 
 use super::limited_by::{PATH_FULL, used_path_share};
 use super::{LimitedBy, OPERATIONS_MIN, limited_by};

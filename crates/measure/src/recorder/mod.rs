@@ -3,9 +3,9 @@
 //! The run loop passes each event to the recorder. The recorder counts the event in the current interval, and returns
 //! complete intervals. Each thread has its own recorder, so no lock is needed.
 //!
-//! The recorder also computes the integral of the number of operations in flight over time, from starts and ends only.
-//! By Little's law, the integral must equal the sum of the times in the samples of operations. The two values are
-//! compared at the end of the run (docs/measurement.md).
+//! The recorder also computes the integral of the number of operations in flight over time. The integral is computed
+//! only from the instants at which operations start and end. By Little's law, the integral must equal the sum of the
+//! times in the samples of operations. The two values are compared at the end of the run (docs/measurement.md).
 
 mod events;
 mod label_table;

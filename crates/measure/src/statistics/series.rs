@@ -99,8 +99,8 @@ impl Dependence {
 }
 
 /// Returns the largest lag to use. This lag is twice the smallest lag that is followed by k consecutive lags without
-/// significant correlation, where k is √(log₁₀ n), but at least 5. `None` if there is no such lag up to √n. The series
-/// has then not settled.
+/// significant correlation, where k is √(log₁₀ n), but at least 5. `None` if there is no such lag up to √n. In that
+/// case, the series has not settled.
 fn reach(values: &[f64]) -> Option<usize> {
     let length = values.len() as f64;
     let in_a_row = (length.log10().sqrt().ceil() as usize).max(5);

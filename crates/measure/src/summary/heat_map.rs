@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 pub const COLUMNS_MAX: usize = 300;
 /// Number of rows. The rows are quarter octaves from [`RESOLUTION`] to more than 24 h.
 pub const ROWS: usize = 164;
-/// Number of rows in an octave, over which values double. Each row is 19 % higher than the previous one.
+/// Number of rows in an octave, which is a range in which values double. The lower end of each row is 19 % above the
+/// lower end of the previous row.
 const ROWS_PER_OCTAVE: f64 = 4.0;
 /// Minimum length of a column, which is the length of an interval.
 const COLUMN_NANOS_MIN: u64 = 1_000_000_000;

@@ -81,7 +81,7 @@ pub trait Clock {
     fn now(&self) -> Instant;
 }
 
-/// Monotonic clock of the operating system. The clock is usually zero when this value is created.
+/// Monotonic clock of the operating system. The clock is usually zero when it is created.
 ///
 /// The clock is `Copy`, so that the copies in all threads of a run are zero at the same instant.
 #[derive(Clone, Copy, Debug)]

@@ -7,9 +7,9 @@ use super::yaml::{self, Node, Value};
 
 /// Returns the text of a scenario with some of its values replaced.
 ///
-/// `replacement` gets the name of a setting or variable, one of its values, and `true` if it is a variable.
-/// `replacement` returns the new value, or `None` to keep the old value. If the text is not valid YAML, the result is
-/// empty.
+/// `replacement` gets the name of a setting or variable, one of its values, and `true` if the name belongs to a
+/// variable. `replacement` returns the new value, or `None` to keep the old value. If the text is not valid YAML, the
+/// result is empty.
 pub fn replace_values(text: &str, replacement: &mut dyn FnMut(&str, &str, bool) -> Option<String>) -> String {
     let Ok(root) = yaml::parse(text) else { return String::new() };
     let mut found = Vec::new();

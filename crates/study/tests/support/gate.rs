@@ -14,8 +14,8 @@ pub struct Gate {
 impl Gate {
     /// Returns the load line for the objective `response p99 <= bound`, in operations per second, if operations arrive
     /// at equal intervals. If the intervals between admissions are also equal, no operation waits below the capacity.
-    /// If the intervals between admissions are exponential, the wait W is the wait in a D/M/1 queue: P(W > x) = σ
-    /// exp(−µ (1 − σ) x), where σ = exp(−(1 − σ) µ / λ) (L. Kleinrock, "Queueing Systems" 1, 1975, §6.4).
+    /// If the intervals between admissions are exponential, the wait W is the wait in a D/M/1 queue:
+    /// P(W > x) = σ exp(−µ (1 − σ) x), where σ = exp(−(1 − σ) µ / λ) (L. Kleinrock, "Queueing Systems" 1, 1975, §6.4).
     pub fn line(self, bound: Option<Duration>) -> f64 {
         let Some(bound) = bound.filter(|_| self.random) else { return self.per_second };
         let late = |load: f64| {

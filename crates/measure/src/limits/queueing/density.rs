@@ -6,7 +6,8 @@ use crate::values::Distribution;
 const BIN_WIDTH: f64 = 0.14;
 /// Minimum width of fine bins. Times are recorded with a precision of 0.1 %.
 const FINEST_WIDTH: f64 = 0.002;
-/// Assumed probability that a service time is an outlier, unrelated to the recorded ones.
+/// Assumed probability that a service time is an outlier, which does not follow the distribution of the recorded
+/// service times.
 const UNLIKE: f64 = 0.02;
 /// Maximum duration of a quick operation, as a fraction of the median. An operation this quick cannot have waited
 /// behind all others.

@@ -7,8 +7,8 @@
 //!   operations take as long as all others.
 //! * *one queue*: the target serves k operations at a time, and the other operations wait. The first operations find
 //!   the target idle and wait less. The wait of the n-th operation is shorter by min(c − k, c − n) / X.
-//! * *shared service*: the target serves all operations in flight at once, so each operation takes longer. The last
-//!   operations get faster as fewer operations are left.
+//! * *shared service*: the target serves all operations in flight at the same time, so each operation takes longer. The
+//!   last operations get faster as fewer operations are left.
 //!
 //! The usual distribution of service times is computed from the run itself, separately for each [`OperationClass`].
 
