@@ -1,5 +1,5 @@
-//! Escaping of text from servers and files. Escaped text contains no control sequences of the terminal, and no
-//! characters that change the order of a line.
+//! Escaping of text from servers and files. Escaped text contains no control sequences for terminals, and no characters
+//! that change the order in which a line is displayed.
 
 use std::fmt::Write;
 

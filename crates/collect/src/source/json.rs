@@ -62,7 +62,8 @@ pub(super) fn values(body: &[u8], picked: &[Picked<JsonPath>]) -> Parsed {
     Ok((values, failure))
 }
 
-/// Returns the value at a path, or `None` if it is missing. The error describes the mistake, as a predicate.
+/// Returns the value at a path, or `None` if it is missing. The error is the second part of a sentence, such as `cannot
+/// be evaluated`.
 fn value(document: &Value, path: &JsonPath) -> Result<Option<Number>, String> {
     let found = js_path_process(&path.query, document).map_err(|_| "cannot be evaluated".to_owned())?;
     let value = match found.as_slice() {

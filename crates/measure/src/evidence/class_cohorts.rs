@@ -21,8 +21,9 @@ struct OfClass {
     cohorts: ArrivalCohorts,
 }
 
-/// Measured operations that have ended, grouped by class and by the time at which they were due. Unfinished operations
-/// count as scheduled. Operations that have not started are left out, because their classes are not known.
+/// Measured operations that have started, grouped by class and by the time at which they were due. Unfinished
+/// operations count as scheduled, but not as ended. Operations that have not started are left out, because their
+/// classes are not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ClassCohorts(#[serde(deserialize_with = "bounded::list::<_, _, CLASSES_MAX>")] Vec<OfClass>);

@@ -42,8 +42,8 @@ impl Stall {
         Self { from, due: 0.0, departed: 0.0, peak: 0.0 }
     }
 
-    /// Returns the number of operations by which the ended ones fall short of [`DEPARTED_MAX`] times the due ones. This
-    /// is a cumulative sum (CUSUM; Page, "Continuous inspection schemes", 1954).
+    /// Returns [`DEPARTED_MAX`] times the number of due operations, minus the number of ended operations. This is a
+    /// cumulative sum (CUSUM; Page, "Continuous inspection schemes", 1954).
     fn size(&self) -> f64 {
         DEPARTED_MAX * self.due - self.departed
     }

@@ -12,8 +12,8 @@ use crate::summary::{ClientLimits, Model, Summary};
 /// Minimum share of the time for which a CPU quota stopped the client. With a smaller share, the quota is not the
 /// reason.
 const THROTTLED_SHARE_MIN: f64 = 0.05;
-/// Minimum ratio of round-trip times under load to the shortest round-trip times at which data counts as queued in the
-/// network.
+/// If round-trip times under load are at least this multiple of the shortest round-trip times, data counts as queued in
+/// the network.
 const ROUND_TRIPS_RATIO_MIN: f64 = 2.0;
 /// Minimum value of `unseen` in [`LimitReason::Schedule`]. A smaller share is not reported.
 const UNSEEN_MIN: f64 = 0.02;

@@ -42,7 +42,7 @@ pub enum Reason {
     },
     /// The target failed all requests for a time, although it had served requests before.
     Outage {
-        /// Length of the outage.
+        /// Total length of the outages.
         length: Duration,
     },
     /// An objective is missed.

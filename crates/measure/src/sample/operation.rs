@@ -68,7 +68,7 @@ pub struct OpSample {
     /// stall affected it.
     pub affected_by: Option<u64>,
     /// Time from the start of the operation until the kernel accepted its request, in nanoseconds. This time is 0 if
-    /// the client also waited for something else before the request was accepted.
+    /// the client also waited for something else, such as a connection, before the request was accepted.
     pub client_send_nanos: u64,
     /// Time during which the end of the response waited in the socket until the client read it; `None` if this wait was
     /// not sampled.

@@ -77,8 +77,8 @@ impl QuantileRange {
 }
 
 impl KindStats {
-    /// Returns two distributions of a time. The first is of all operations that succeeded, and the second is of the
-    /// affected operations among these.
+    /// Returns two distributions of a time. The first contains all operations that succeeded. The second contains only
+    /// the affected ones among these operations.
     #[must_use]
     pub fn timed(&self, timed: Timed) -> (&Distribution, &Distribution) {
         match timed {

@@ -114,7 +114,7 @@ pub struct Comparison<'a> {
     pub margin: f64,
     /// Metrics that both sets have.
     pub rows: Vec<Row>,
-    /// The side of which the client limited more runs, if there is one (see [`client_limited_side`]).
+    /// The side on which the client limited more runs, if there is one (see [`client_limited_side`]).
     pub limited_side: Option<Side>,
     /// Differences between the runs, other than their targets. Empty unless the user allowed differences.
     pub differences: Vec<String>,

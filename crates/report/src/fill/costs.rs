@@ -8,7 +8,7 @@ use store::journal::Totals;
 /// Prices for the costs of a fill.
 #[derive(Clone, Debug)]
 pub struct Costs {
-    /// The price sheets. All amounts are shown in the first sheet's currency if the other sheets have an exchange rate.
+    /// The price sheets. Amounts are converted to the currency of the first sheet if their sheet has an exchange rate.
     pub sheets: Vec<PriceSheet>,
     /// Time during which the stored objects are kept.
     pub keep: Months,

@@ -67,7 +67,8 @@ fn overview(study: &SavedStudy) -> OverviewData {
     OverviewData::of(trials.result(), pieces, all)
 }
 
-/// Returns the notes of all trials, without duplicates. If only some trials have a note, their number precedes it.
+/// Returns the notes of all trials, without duplicates. If only some trials have a note, the number of these trials
+/// precedes the note.
 fn notes(trials: &[Trial]) -> Vec<String> {
     let mut notes: Vec<(&str, usize)> = Vec::new();
     for note in trials.iter().flat_map(|trial| &trial.notes) {

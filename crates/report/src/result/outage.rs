@@ -1,4 +1,4 @@
-//! The longest outage of a saved run. During an outage, operations fail or hang, and no operation succeeds.
+//! The outages of a saved run. During an outage, operations fail or hang, and no operation succeeds.
 
 use measure::result::outage::{self, Silence};
 use measure::time::INTERVAL;
@@ -11,8 +11,9 @@ use store::{Point, SavedRun};
 const USUAL: f64 = 0.9;
 /// Relative resolution of recorded waits, which have three significant digits.
 const RESOLUTION: f64 = 1e-3;
-/// Length of the time before a silence in which the target may have stopped step by step, as a share of the silence.
-/// Operations that started in this time and then hung belong to the outage, even if other operations succeeded later.
+/// A target may stop step by step before a silence. This is the maximum length of that phase, as a share of the
+/// silence. Operations that started in that phase and then hung belong to the outage, even if other operations
+/// succeeded later.
 const ONSET: f64 = 0.1;
 
 /// Returns the intervals of the measured window.
@@ -21,12 +22,12 @@ fn window(run: &SavedRun) -> impl DoubleEndedIterator<Item = &Point> {
 }
 
 /// Returns the intervals of the measured window that are at least a second long. A shorter last interval is left out,
-/// because it has fewer operations only because of its length.
+/// because its length alone explains why it has few operations.
 pub(crate) fn whole_seconds(run: &SavedRun) -> impl Iterator<Item = &Point> {
     window(run).filter(|point| point.end.since(point.start) >= INTERVAL)
 }
 
-/// Returns the length of the longest outage, or zero if there was none.
+/// Returns the total length of the outages, or zero if there was none.
 pub(super) fn length(run: &SavedRun) -> Duration {
     let slots = match run.begin.model {
         Model::Closed { concurrency } => Some(concurrency),

@@ -47,8 +47,8 @@ pub fn open_stall() -> SavedRun {
     SavedRun::of(begin, &loaded(intervals, CALM), Some(ended(EndReason::Completed, 12 * SECOND)))
 }
 
-/// Returns a run of 100 operations per second for 4 s, then 200 per second for 6 s. Each operation starts late by
-/// `late`.
+/// Returns a run of 100 operations per second for 4 s, then 200 per second for 6 s. Each operation starts `late`
+/// nanoseconds late.
 fn staged(late: u64, client: ClientLoad) -> SavedRun {
     let load = "open, up to 200/s in stages of 10s, evenly spaced, at most 50 in flight, 10s";
     let mut begin = begin(Model::Open { in_flight_max: 50 }, load, Some(10 * SECOND));

@@ -228,8 +228,8 @@ impl ObjectiveMonitor {
         is_over && self.outstanding.ended() == 0 && self.backlog.current() > 0.0
     }
 
-    /// Returns whether an objective is certainly missed. This is the case if the number of operations that exceed the
-    /// bound or are overdue is already too high for the largest number of operations that the level can reach.
+    /// Returns whether an objective is certainly missed. This is the case if more operations exceed the bound or are
+    /// overdue than the objective tolerates, even for the largest number of operations that the level can reach.
     fn is_lost(&self, test: &Test) -> bool {
         let (Some(rules), Some(tolerated)) = (self.rules, test.objective.tolerated()) else { return false };
         let seconds = rules.min_duration.as_secs_f64();

@@ -33,8 +33,8 @@ const NO_QUEUE: f64 = -2.1;
 const NO_SHARING: f64 = -1.4;
 /// Prior log-odds of shared service.
 const SHARING: f64 = -2.2;
-/// Prior log-odds of shared service for requests that spend most of their time on transfers. Such requests share a link
-/// about as often as not.
+/// Prior log-odds of shared service for requests that spend most of their time on transfers. About half of such runs
+/// share a link.
 const SHARING_TRANSFERS: f64 = 0.0;
 /// Maximum spread of service times at which transfers count as not sharing a link.
 const EVEN_SPREAD: f64 = 0.02;

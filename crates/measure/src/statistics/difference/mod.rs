@@ -119,7 +119,7 @@ fn pairwise(base: &[f64], new: &[f64], scale: Scale) -> Option<Vec<f64>> {
     paired.then(|| base.iter().zip(&new).map(|(base, new)| minus(*new, *base)).collect())
 }
 
-/// Returns the smallest and the largest difference within a pair; `None` as in [`Difference::of_pairs`].
+/// Returns the smallest and the largest of the differences of all pairs; `None` as in [`Difference::of_pairs`].
 #[must_use]
 pub fn range_of_pairs(base: &[f64], new: &[f64], scale: Scale) -> Option<(f64, f64)> {
     let differences = pairwise(base, new, scale)?;

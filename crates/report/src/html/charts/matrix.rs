@@ -122,7 +122,7 @@ impl<'s> Table<'s> {
 }
 
 /// Returns the charts of a part. The setting with the most values is on the horizontal axis. If several settings have
-/// the most values, it is the last of these settings.
+/// equally many values, the last of these settings is used.
 fn frames<'s>(cells: &[&'s StudyCell]) -> Vec<Frame<'s>> {
     let axes = cells.first().map_or(0, |cell| cell.values.len());
     let values = |axis: usize| {

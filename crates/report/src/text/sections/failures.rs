@@ -52,7 +52,8 @@ fn is_failure(class: AttemptClass) -> bool {
     !matches!(class, AttemptClass::Ok | AttemptClass::InflightAtEnd)
 }
 
-/// Returns an example of a failure as a line. The short report cuts the end of a long line off, so the reason is first.
+/// Returns an example of a failure as a line. The short report cuts off the end of a long line, so the line begins with
+/// the reason.
 pub fn example_line(example: &Example) -> String {
     let mut pieces: Vec<String> = example.status.map(|status| format!("status {status}")).into_iter().collect();
     if !example.detail.is_empty() {
