@@ -1,5 +1,5 @@
-//! Messages of agents and coordinators, messages of the bus, and lists of hosts: no input causes a panic, messages that
-//! are accepted come back, and no message of an agent breaks the rules of a coordinator.
+//! Messages of agents and coordinators, messages of the bus, and lists of hosts: no input causes a panic, accepted
+//! messages round-trip, and no message of an agent brings a coordinator into an invalid state.
 #![no_main]
 
 use fleet::clock::CoordinatorTime;

@@ -9,7 +9,7 @@ use store::SavedRun;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(interval) = serde_json::from_slice::<Interval>(bytes) else { return };
-    // The reader must reject any share that cannot be added up.
+    // The run contains the interval twice, and adds the two. If that is impossible, parsing must fail above.
     let line = |record: serde_json::Value| zstd::bulk::compress(format!("{record}\n").as_bytes(), 1).unwrap();
     let begin = line(serde_json::json!({"begin": saved::begin()}));
     let interval = line(serde_json::json!({"interval": interval}));

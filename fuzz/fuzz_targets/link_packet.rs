@@ -1,4 +1,4 @@
-//! Frames of a TUN device: no input causes a panic, and the parts of a frame together have its payload.
+//! Frames of a TUN device: no input causes a panic, and the two parts of a split frame together contain its payload.
 //!
 //! The first two bytes select where the frame is split.
 #![no_main]

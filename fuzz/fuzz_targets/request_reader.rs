@@ -1,4 +1,4 @@
-//! Arbitrary bytes as a request, in one piece and in many.
+//! Arbitrary bytes as a request: the reader returns the same result for one piece and for many pieces.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! `plimsoll serve`, started by a task and stopped at its end.
+//! `plimsoll serve`, which a task starts and stops.
 
 use crate::failure::{Context, Result, failure};
 use crate::process::{Affinity, Running, start};
@@ -56,7 +56,7 @@ impl EmbeddedServer {
 fn url(output: &str) -> Option<String> {
     let complete = output.rfind('\n').map(|end| &output[..end])?;
     let url = complete.split_whitespace().find(|word| word.starts_with("http://"))?;
-    // The server may print the URL of an example, with a path.
+    // Keep only scheme, host and port, because the server may print the URL of an example, with a path.
     Some(url.splitn(4, '/').take(3).collect::<Vec<_>>().join("/"))
 }
 

@@ -24,7 +24,7 @@ pub enum Affinity {
     AllCores,
 }
 
-/// A running process. The server is killed on drop.
+/// A running process. The process is killed on drop.
 pub struct Running {
     process: Process,
     started: Instant,
@@ -43,14 +43,14 @@ pub struct Run {
     pub end: ProcessEnd,
 }
 
-/// Peak resident memory of a process. The kernel's number is at least the peak that the parent had when it started the
-/// process.
+/// Peak resident memory of a process. The kernel never reports less than the peak of the parent process at the time
+/// when it started the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PeakMemory {
     /// The exact number of bytes.
     Bytes(u64),
-    /// An upper bound in bytes. The number is the peak of this program itself. The peak of the process is lower, but
-    /// the kernel does not report it.
+    /// An upper bound in bytes. The kernel reported only the peak of this program itself, so the peak of the process is
+    /// lower, but unknown.
     AtMost(u64),
 }
 

@@ -41,7 +41,7 @@ pub enum StopReason {
     Done,
     /// The agent refused to take part.
     Refused(Refusal),
-    /// The coordinator ordered it.
+    /// The coordinator ordered the agent to stop.
     Aborted,
     /// The coordinator was silent for [`LEASE`].
     LeaseLost,
@@ -60,7 +60,7 @@ pub enum Event {
     Started(AgentTime),
     /// A record was written to the run directory.
     Record(String),
-    /// The run has ended by itself.
+    /// The load has ended, as planned or after [`Action::Finish`].
     Ended,
     /// The agent cannot go on, for this reason.
     Failed(String),
@@ -86,7 +86,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// An agent of this build, whose lease begins now.
+    /// Creates an agent of this build. Its lease begins at `now`.
     #[must_use]
     pub fn new(build: Hash, now: AgentTime) -> Self {
         Self { build, state: State::Idle, heard: now }
@@ -112,7 +112,7 @@ impl Agent {
 
     /// Handles a message that arrived at `now`.
     pub fn on_message(&mut self, now: AgentTime, message: ToAgent) -> Vec<Action> {
-        // A lease that ran out stays lost, even if the message arrives before the caller noticed.
+        // A lease that has run out stays lost, even if the caller has not called `on_time` since then.
         let late = self.on_time(now);
         if self.is_over() {
             return late;
@@ -131,7 +131,7 @@ impl Agent {
                 self.state = State::Joined { run, part };
                 vec![Action::Send(FromAgent::Joined)]
             }
-            // A second coordinator: it is refused, does not renew the lease, and does not disturb the run.
+            // Refuse a second coordinator. Its message neither renews the lease nor disturbs the run.
             (ToAgent::Hello { .. }, _) => vec![Action::Send(FromAgent::Refused { refusal: Refusal::Busy })],
             (ToAgent::Prepare { hash, plan }, State::Joined { run, part }) => {
                 if Hash::of(plan.as_bytes()) != hash {
@@ -159,7 +159,8 @@ impl Agent {
                 self.heard = now;
                 vec![Action::Finish]
             }
-            // An order to stop may cross the last message of the run before. This run is already over.
+            // An order to stop may be sent before the coordinator receives the end of the previous run. That run is
+            // already over, so ignore the order.
             (ToAgent::Lease, _) | (ToAgent::Stop, State::Idle) => {
                 self.heard = now;
                 Vec::new()

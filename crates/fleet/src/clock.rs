@@ -65,18 +65,20 @@ impl Offset {
         let round_trip = away.checked_sub(kept)?;
         let there = i128::from(probe.received.0) - i128::from(probe.sent.0);
         let back = i128::from(probe.replied.0) - i128::from(probe.returned.0);
-        // Halves are rounded: towards negative infinity for the offset, up for its error. The error stays a bound.
+        // Halves are rounded: the offset towards negative infinity, and its error up. So the error remains an upper
+        // bound.
         let nanos = (there + back).div_euclid(2);
         Some(Self { nanos, uncertainty: Duration::from_nanos(round_trip.div_ceil(2)) })
     }
 
-    /// Returns the more exact of two offsets: that of the smaller round trip.
+    /// Returns the more exact of two offsets, which is the one whose probe had the shorter round trip.
     #[must_use]
     pub fn better(self, other: Self) -> Self {
         if other.uncertainty < self.uncertainty { other } else { self }
     }
 
-    /// The true offset differs by no more than this, for any difference between the delays of the two directions.
+    /// Returns the largest possible error of the offset. This bound also holds if one direction is slower than the
+    /// other.
     #[must_use]
     pub fn uncertainty(self) -> Duration {
         self.uncertainty
@@ -108,7 +110,8 @@ pub fn expected_spread(offsets: &[Offset]) -> Duration {
 mod tests {
     use super::*;
 
-    /// A probe to a clock that is `ahead` nanoseconds ahead, with the given times of the two ways.
+    /// Returns a probe of a clock that is `ahead` nanoseconds ahead. `there` and `back` are the delays of the two
+    /// directions.
     fn probe(ahead: i64, there: u64, back: u64) -> Probe {
         let on_agent = |at: u64| AgentTime(at.checked_add_signed(ahead).expect("in range"));
         let sent = 10_000_000_000;

@@ -1,6 +1,6 @@
 //! The list of hosts that a user names: `a,b,user@c`, and ranges such as `client-{1...6}` or `client-{01...12}`.
 
-/// Maximum number of hosts, as for the runs that `merge` reads.
+/// Maximum number of hosts. The number of runs that `merge` reads has the same limit.
 pub const HOSTS_MAX: usize = 256;
 
 /// Reason why a text is not a list of hosts.
@@ -9,7 +9,8 @@ pub enum HostsError {
     /// A name is empty.
     #[error("a host name is empty: separate names with single commas")]
     Empty,
-    /// ssh would interpret a name in another way.
+    /// A name starts with a hyphen, so ssh would take it for an option, or contains other characters than host names
+    /// have.
     #[error("{0:?} is no host name: use letters, digits, and the characters . - _ : @ inside the name")]
     Name(String),
     /// A range is malformed.
@@ -18,7 +19,7 @@ pub enum HostsError {
     /// There are too many hosts.
     #[error("more than {HOSTS_MAX} hosts are too many")]
     TooMany,
-    /// A host would run two agents.
+    /// A host is named twice, so it would run two agents.
     #[error("{0:?} is named twice: name each host once")]
     Twice(String),
 }
@@ -41,7 +42,7 @@ pub fn parse_hosts(text: &str) -> Result<Vec<String>, HostsError> {
     Ok(hosts)
 }
 
-/// Returns the names that a word with at most one range stands for.
+/// Expands the range in a word, if there is one.
 fn expand(word: &str) -> Result<Vec<String>, HostsError> {
     let Some((head, rest)) = word.split_once('{') else { return Ok(vec![word.to_owned()]) };
     let wrong = || HostsError::Range(word.to_owned());
@@ -58,12 +59,12 @@ fn expand(word: &str) -> Result<Vec<String>, HostsError> {
     if (to - from) as usize >= HOSTS_MAX {
         return Err(HostsError::TooMany);
     }
-    // The width of the first number is kept only if that number has a leading zero.
+    // If the first number has a leading zero, all numbers get its width.
     let width = if first.starts_with('0') { first.len().min(10) } else { 0 };
     Ok((from..=to).map(|number| format!("{head}{number:0width$}{tail}")).collect())
 }
 
-/// Checks that ssh takes the name as a destination, and not as an option.
+/// Checks that ssh takes the name for a destination, and not for an option.
 fn check(host: &str) -> Result<(), HostsError> {
     if host.is_empty() {
         return Err(HostsError::Empty);

@@ -9,8 +9,9 @@
 //!    starts could differ by more than the limit, the run is aborted.
 //! 4. *Start.* The coordinator picks T0 and sends it to each agent in the agent's own clock. Each agent reports the
 //!    instant at which it really started.
-//! 5. *Run.* The agents send each record of their runs. The coordinator renews their lease; without it, an agent stops.
-//! 6. *Done.* Each agent says how many records it sent, so that a lost record cannot go unnoticed.
+//! 5. *Run.* The agents send each record of their runs. The coordinator renews their lease. An agent stops if its lease
+//!    is not renewed.
+//! 6. *Done.* Each agent reports how many records it sent, so that the coordinator notices if a record was lost.
 //!
 //! [`agent::Agent`] and [`coordinator::Coordinator`] are state machines. They do no I/O and read no clock: the caller
 //! passes in messages and instants, and carries out the returned actions. [`transport`] moves the messages.

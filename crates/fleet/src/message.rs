@@ -6,7 +6,7 @@ use crate::clock::AgentTime;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// The version of this protocol. Every change of a message changes it.
+/// The version of this protocol. Increase it with every change of a message.
 pub const PROTOCOL: u32 = 1;
 
 /// Maximum length of the name of a run.
@@ -46,7 +46,7 @@ impl From<RunId> for String {
     }
 }
 
-/// SHA-256 of a text or a program, as the hash of a plan or of a build.
+/// SHA-256, which identifies the text of a plan or the program file of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hash([u8; 32]);
 
@@ -96,7 +96,7 @@ pub enum ToAgent {
         /// The plan, as text.
         plan: String,
     },
-    /// Asks for the agent's clock.
+    /// Asks for the time on the agent's clock.
     Probe {
         /// Number of the probe.
         number: u32,
@@ -106,7 +106,7 @@ pub enum ToAgent {
         /// T0 in the agent's clock.
         at: AgentTime,
     },
-    /// The coordinator is alive. Every other message says so too.
+    /// Renews the lease. Every other message that fits the agent's state renews it too.
     Lease,
     /// Orders the agent to end its load early, and to send what is left.
     Stop,
@@ -125,7 +125,7 @@ pub enum FromAgent {
         /// Why.
         refusal: Refusal,
     },
-    /// The agent can start at once.
+    /// The plan is prepared, so the agent can start the load without further delay.
     Ready,
     /// The reply to a probe.
     Clock {

@@ -11,7 +11,7 @@ const MS: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MS;
 /// The seconds that each agent measures.
 const SECONDS: u64 = 10;
-/// When the simulation gives up.
+/// Time at which the simulation stops.
 const END: u64 = 120 * SECOND;
 
 /// One simulated machine.
@@ -19,12 +19,12 @@ struct Machine {
     agent: Agent,
     /// Agent's clock minus true time.
     shift: i64,
-    /// How long a message takes to the agent and back.
+    /// Delays of a message to the agent, and of a message back.
     ways: (u64, u64),
-    /// How late the machine starts its load.
+    /// Delay between the ordered start and the actual start of the load.
     delay: u64,
     dead: bool,
-    /// `true` if messages of both directions vanish.
+    /// `true` if messages in both directions are lost.
     cut_off: bool,
     started: Option<u64>,
     stopped: Option<(u64, StopReason)>,
@@ -41,7 +41,7 @@ enum Step {
 
 struct Simulation {
     now: u64,
-    /// Steps in order of time, then of their creation.
+    /// Steps in the order of their times. Steps with the same time are in the order of their creation.
     steps: BTreeMap<(u64, u64), Step>,
     created: u64,
     coordinator: Coordinator,
@@ -132,7 +132,7 @@ impl Simulation {
                 }
                 agent::Action::Prepare { plan, part, .. } => {
                     assert_eq!((plan.as_str(), part.index as usize), ("{}", index));
-                    // The later agents need longer.
+                    // Agents with higher numbers take longer, so the first ones must wait.
                     let ready = self.now + (1 + index as u64) * SECOND;
                     self.at(ready, Step::Local(index, Event::Prepared));
                 }
@@ -257,7 +257,7 @@ fn all_agents_start_together_although_their_clocks_differ_by_seconds() {
 
 #[test]
 fn the_reported_spread_is_that_of_the_actual_starts() {
-    // With equal ways, the offsets are exact.
+    // The delays of both directions are equal, so the offsets are exact.
     let mut late = machines();
     for (machine, delay) in late.iter_mut().zip([2 * MS, 9 * MS, 4 * MS]) {
         machine.ways = (MS, MS);
@@ -280,7 +280,7 @@ fn clocks_that_are_too_uncertain_are_refused_before_the_start() {
 
 #[test]
 fn an_agent_that_dies_before_the_start_aborts_the_run_and_is_named() {
-    // While it prepares, while it waits for the others, and after the order to start.
+    // The agent dies while it prepares, while it waits for the others, or after the order to start.
     for offset in [500 * MS, 2500 * MS, 3900 * MS] {
         let mut fleet = Simulation::new(settings(), machines());
         fleet.at(100 * SECOND + offset, Step::Kill(1));
@@ -471,7 +471,7 @@ fn started_agent() -> Agent {
     agent
 }
 
-/// A coordinator whose only agent runs, and shares its clock.
+/// Returns a coordinator whose only agent is running. Both have the same clock.
 fn running_coordinator(now: CoordinatorTime) -> Coordinator {
     let (mut coordinator, _) = Coordinator::begin(settings(), vec!["host-0".to_owned()], now);
     coordinator.on_message(now, 0, FromAgent::Joined);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Goal for the peak memory, in MiB.
 const PEAK_MAX_MIB: f64 = 40.0;
-/// Goal for the largest difference between the first sample and any later sample, as a share of the first sample.
+/// Goal for the largest difference between the first sample and any later sample, as a fraction of the first sample.
 const DRIFT_MAX: f64 = 0.05;
 /// Time of the first sample.
 const FIRST: Duration = Duration::from_secs(10);

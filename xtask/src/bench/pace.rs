@@ -122,12 +122,12 @@ pub fn run(args: &Args) -> Result<()> {
 struct Answers {
     right: u32,
     wrong: u32,
-    /// Runs in which the emulator did not get enough CPU time. These have a cause that was not planted, and are repeated.
+    /// Runs in which the emulator did not get enough CPU time. This is a second cause, so these runs are repeated.
     disturbed: u32,
 }
 
 impl Answers {
-    /// Makes the runs with one cause. If most runs are disturbed, fewer runs count than asked for.
+    /// Makes the runs with one cause. If too many runs are disturbed, stops before the requested number of runs.
     fn of_runs(link: &Link<'_>, cause: Cause, args: &Args, random: &mut Shuffler) -> Result<Self> {
         let mut answers = Self::default();
         while answers.counted() < args.repeats && answers.disturbed <= args.repeats {
@@ -175,7 +175,7 @@ impl Answers {
 struct Link<'p> {
     program: &'p Path,
     number: String,
-    // nginx ends before its directory is removed.
+    // Fields are dropped in order, so nginx ends before its directory is removed.
     _nginx: Running,
     directory: TempDir,
 }

@@ -1,5 +1,5 @@
-//! `cargo xtask bench timestamps`: the client CPU that the kernel's arrival timestamps cost. These timestamps show how
-//! long responses wait unread.
+//! `cargo xtask bench timestamps`: the client CPU that the kernel's arrival timestamps cost. These timestamps show for
+//! how long received bytes wait until the client reads them.
 //!
 //! The runs are made in this process, alternately with and without timestamps, because the cost is far below the noise
 //! between two processes.
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// Operations in flight.
 const SLOTS: NonZeroU64 = NonZeroU64::new(64).expect("64 is not 0");
-/// Goal for the client CPU per request with timestamps, as a multiple of that without.
+/// Goal for the client CPU per request with timestamps, divided by the client CPU per request without timestamps.
 const RATIO_MAX: f64 = 1.01;
 
 /// Number and length of the runs.

@@ -178,7 +178,7 @@ fn cost(client: Client, work: &Workload, payload: Payload, seconds: u64, program
     })
 }
 
-/// Returns the number of objects and of body bytes that the server accepted.
+/// Returns the number of objects and the number of body bytes that the server accepted.
 fn uploaded(ledger: &str) -> Option<(f64, f64)> {
     let line = ledger.lines().find(|line| line.starts_with("PutObject "))?;
     let words: Vec<&str> = line.split_whitespace().collect();

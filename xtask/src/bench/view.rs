@@ -1,7 +1,7 @@
 //! `cargo xtask bench view`: the CPU time that the live view takes from the client.
 //!
-//! Pairs of runs on a pseudo-terminal, with and without the view. The view is drawn by the thread that gathers the
-//! results, so its cost is the difference of this thread's CPU time.
+//! Runs are made in pairs on a pseudo-terminal, one with the view and one without. The thread that gathers the results
+//! also draws the view, so the cost of the view is the difference of this thread's CPU time.
 
 use super::small_get::SmallGet;
 use crate::console;
@@ -12,7 +12,7 @@ use crate::plimsoll::{EXTRA, ProgramArgs};
 use crate::process::{CLIENT_CORE, ProcessEnd, ThreadTimes, start, thread_times_of_child};
 use std::time::Duration;
 
-/// Goal for the cost of the view, as a share of the client's CPU time.
+/// Goal for the cost of the view, as a fraction of the client's CPU time.
 const COST_MAX: f64 = 0.01;
 /// Length of a run.
 const LENGTH: Duration = Duration::from_secs(6);

@@ -127,7 +127,8 @@ fn write(dir: &Path, args: &Args) -> Result<()> {
         (interval.start, interval.end) = (at(second), at(second + length));
         interval.stats.last.ok = Some(at(second + length));
         writer.interval(&interval).map_err(saved)?;
-        // Wait for the thread that joins intervals. In a real run, this thread has 15 minutes for each file.
+        // Wait for the thread that joins intervals. In a real run, each file takes 15 minutes, so this thread has
+        // enough time.
         if second % 900 == 0 {
             writer.settle();
             check_interrupt()?;

@@ -91,7 +91,7 @@ struct Recomputed {
     found: u64,
     attempts: u64,
     sent_bytes: u64,
-    /// The last record of attempts without a result, by session.
+    /// For each session, the last record of attempts without a result.
     unsettled: Vec<Unsettled>,
 }
 

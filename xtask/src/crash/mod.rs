@@ -22,8 +22,8 @@ use tempfile::TempDir;
 
 /// Number of kills in one fill.
 const KILLS_PER_FILL: u32 = 10;
-/// Maximum number of starts of the command after the kills. A start can fail because a killed server lost its open
-/// uploads.
+/// Maximum number of times that the command is started after the kills. A start can fail because a killed server lost
+/// its open uploads.
 const STARTS_MAX: u32 = 4;
 /// Time limit of each start after the kills.
 const PATIENCE: Duration = Duration::from_secs(240);

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// The number of probes of each clock. The probe with the smallest round trip is used.
 pub const PROBES: u32 = 16;
 
-/// The time between the order to start and T0, in which the order must arrive.
+/// The time from the order to start until T0. The order must reach all agents within this time.
 pub const START_LEAD: Duration = Duration::from_secs(1);
 
 /// The coordinator renews the lease this often.
@@ -33,11 +33,12 @@ pub struct Settings {
     pub plan: String,
     /// Largest acceptable difference of the starts.
     pub spread_max: Duration,
-    /// An agent that owes a message and is silent for this long counts as lost. A running agent owes a record per second.
+    /// An agent that must send a message, but is silent for this long, counts as lost. A running agent must send a
+    /// record per second.
     pub silence_max: Duration,
     /// An agent that takes longer than this to join, or to prepare, is lost.
     pub prepare_max: Duration,
-    /// The number of agents that may be lost after the start.
+    /// The number of agents that may be lost after the start without making the run partial.
     pub tolerate_lost: usize,
 }
 
@@ -106,7 +107,7 @@ impl Coordinator {
         self.over
     }
 
-    /// Returns T0, once the start was ordered.
+    /// Returns T0, or `None` before the start is ordered.
     #[must_use]
     pub fn start(&self) -> Option<CoordinatorTime> {
         self.start
@@ -146,7 +147,7 @@ impl Coordinator {
         self.lose(from, Loss::Closed(reason))
     }
 
-    /// Handles the passing of time: silent agents, and the lease.
+    /// Handles the passing of time: gives up silent agents, and renews the lease when this is due.
     pub fn on_time(&mut self, now: CoordinatorTime) -> Vec<Action> {
         let mut actions = Vec::new();
         for index in 0..self.members.len() {
@@ -185,7 +186,7 @@ impl Coordinator {
         running.map(|(_, index)| Action::Send(index, ToAgent::Stop)).collect()
     }
 
-    /// Returns the time from which a member counts as silent. A member that owes no message never counts as silent.
+    /// Returns the time from which a member counts as silent; `None` if the member has no message to send now.
     fn silent_at(&self, member: &Member) -> Option<CoordinatorTime> {
         let since = match member.state {
             State::Ready | State::Probed | State::Done { .. } => return None,
@@ -204,7 +205,7 @@ impl Coordinator {
         self.members.iter().zip(0..).filter(move |(member, _)| alive(member)).map(|(_, index)| index)
     }
 
-    /// Takes the step that needs all agents, if all agents have come that far.
+    /// Takes the next step that needs all agents, if all of them are ready for it.
     fn advance(&mut self, now: CoordinatorTime) -> Vec<Action> {
         let all = |wanted: fn(&State) -> bool| self.members.iter().all(|member| wanted(&member.state));
         if all(|state| matches!(state, State::Ready)) {
@@ -237,7 +238,7 @@ impl Coordinator {
                 return actions;
             };
             member.state = State::Ordered;
-            // The silence of an agent that waited for the others begins now.
+            // While the agent waited for the others, it had nothing to send. Count its silence from now.
             member.heard = now;
             actions.push(Action::Send(index, ToAgent::StartAt { at }));
         }
@@ -278,7 +279,7 @@ impl Coordinator {
         self.over = true;
         let agents: Vec<AgentResult> = self.members.iter().filter_map(Member::result).collect();
         let lost = agents.iter().filter(|agent| agent.loss.is_some()).count();
-        // Without any complete agent, nothing is left to tolerate.
+        // If all agents were lost, the run is partial, whatever number of losses is tolerated.
         let partial = lost > self.settings.tolerate_lost || lost == agents.len();
         let start = self.start.unwrap_or(CoordinatorTime(0));
         vec![Action::Finish(Outcome::Ended(Ended { start, agents, partial }))]
@@ -349,7 +350,7 @@ impl Member {
         }
     }
 
-    /// Takes a record once: a repeated one is ignored, and a missing one loses the agent.
+    /// Accepts a record. Ignores a record that arrived before. A gap in the numbers means that the agent is lost.
     fn take(&mut self, index: usize, number: u64, record: String) -> Result<Vec<Action>, Loss> {
         if number > self.records {
             return Err(Loss::Gap(self.records));

@@ -21,13 +21,13 @@ pub enum Abort {
     Lost {
         /// The name of the agent.
         agent: String,
-        /// How.
+        /// The reason for the loss.
         loss: Loss,
     },
     /// The user interrupted the run.
     #[error("interrupted before the start")]
     Interrupted,
-    /// The clocks are not known well enough to start together.
+    /// The offsets of the clocks are not exact enough for a common start within the limit.
     #[error(
         "the starts could differ by {spread:.1?}, more than the limit of {max:?}; the least exact clock is that of {agent}"
     )]

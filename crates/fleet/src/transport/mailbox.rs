@@ -48,7 +48,8 @@ impl<T> Mailbox<T> {
         Ok(())
     }
 
-    /// Adds the last item of a writer, even to a full queue. So the queue exceeds its limit by one item per writer.
+    /// Adds the last item of a writer, even to a full queue. The queue can therefore exceed its limit by one item per
+    /// writer.
     pub fn post_last(&self, item: T) {
         self.lock().items.push_back(item);
         self.shared.1.notify_all();

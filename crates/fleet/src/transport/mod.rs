@@ -1,7 +1,7 @@
 //! The transport of messages. Agents never listen: they are started by the coordinator, or dial out.
 //!
-//! Both traits are blocking, with limits on the wait and on the queue. They say nothing about connections, so that the
-//! two ends of a pipe fit as well as subjects of a message bus.
+//! Both traits are blocking, with limits on the wait and on the queue. They do not mention connections, so that both
+//! pipes and the subjects of a message bus can implement them.
 
 mod in_process;
 mod mailbox;
@@ -16,7 +16,7 @@ use crate::message::{FromAgent, ToAgent};
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 
-/// Maximum number of messages that wait for the coordinator per agent, or for an agent.
+/// Maximum number of messages from one agent that wait for the coordinator, and of messages that wait for one agent.
 const QUEUE_MAX: usize = 64;
 /// Maximum time for which an agent waits for a coordinator that is behind.
 const SEND_WAIT: Duration = Duration::from_secs(10);
@@ -57,11 +57,11 @@ pub enum SendError {
 
 /// The coordinator's end, which reaches all agents by their numbers.
 pub trait CoordinatorTransport {
-    /// Sends a message to an agent. Never waits for one agent while others need the coordinator.
+    /// Sends a message to an agent. Does not wait for a slow agent, because the other agents need the coordinator.
     fn send(&mut self, agent: usize, message: &ToAgent) -> Result<(), SendError>;
 
     /// Returns the next message or event, and the agent from which it came. Returns `None` if nothing arrives for
-    /// `wait`. The end of an agent comes after its last message.
+    /// `wait`. [`Received::Closed`] comes after the last message of the agent.
     fn receive(&mut self, wait: Duration) -> Option<(usize, Received<FromAgent>)>;
 }
 

@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// A wait that ends only with its event. The threads that read and write the pipes have nothing else to do.
+/// No time limit. The threads that read and write the pipes have nothing else to do.
 const FOREVER: Duration = Duration::MAX;
 
 /// The two pipes of an agent, as seen by the coordinator.
@@ -70,7 +70,7 @@ impl Drop for PipesToAgents {
     }
 }
 
-/// An agent's end of its pipes. Dropping it sends what is left, and waits for that for a limited time.
+/// An agent's end of its pipes. Dropping it sends the remaining messages, but waits only for a limited time.
 pub struct PipeToCoordinator {
     inbox: Mailbox<Received<ToAgent>>,
     outbox: Outbox,
@@ -109,7 +109,7 @@ impl Drop for PipeToCoordinator {
     }
 }
 
-/// Passes all messages of a pipe to `post`, and then its end to `end`.
+/// Passes all messages of a pipe to `post`. Then passes the reason why the pipe ended to `end`.
 fn read_all<M: DeserializeOwned>(
     pipe: impl Read,
     mut post: impl FnMut(Received<M>) -> Result<(), SendError>,
@@ -131,7 +131,8 @@ fn read_all<M: DeserializeOwned>(
     end(Received::Closed(reason));
 }
 
-/// Starts a thread that writes lines to a pipe until `Closed` or an error. The receiver reports its end.
+/// Starts a thread that writes lines to a pipe until `Closed` or an error. The returned receiver reports the end of the
+/// thread.
 fn write_all(mut pipe: impl Write + Send + 'static) -> (Outbox, Receiver<()>) {
     let outbox: Outbox = Mailbox::new(QUEUE_MAX);
     let (done, written) = sync_channel(1);

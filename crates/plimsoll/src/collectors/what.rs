@@ -65,7 +65,7 @@ impl Collect {
         }
     }
 
-    /// Returns the sources to poll. Each host is read once. `bound` is the time limit for reading a host.
+    /// Returns the sources to poll. Reads each host once for this, which takes at most the time `bound` per host.
     pub fn sources(&self, access: &Access, bound: Duration) -> Result<Vec<Source>, Failure> {
         Ok(match self {
             Self::Set(set, url) => {

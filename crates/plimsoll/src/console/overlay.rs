@@ -126,15 +126,16 @@ pub fn remove() {
 
 /// Like [`remove`], for a process that is about to end. A view cannot be opened again.
 pub fn remove_forever() {
-    // First of all, give the terminal back, even if a panic happened in this module.
+    // Restore the terminal before locking the overlay, so that this works even after a panic in this module.
     sys::terminal::end_use();
     let mut overlay = overlay();
     overlay.closed = true;
     overlay.remove();
 }
 
-/// Opens a view. Does nothing if it is open. Returns `true` if the view was just opened, so that it must be drawn
-/// completely. Returns `None` if it cannot be drawn now, because the process is in the background or about to end.
+/// Opens a view. Returns `Some(true)` if the view was just opened, so that it must be drawn completely, and
+/// `Some(false)` if it was open already. Returns `None` if the view cannot be drawn now, because the process is in the
+/// background or about to end.
 pub fn open_view() -> Option<bool> {
     let mut overlay = overlay();
     if overlay.closed || !sys::terminal::is_in_foreground(io::stderr().as_fd()) {

@@ -101,8 +101,8 @@ pub fn usual(around: &Surroundings) -> Result<Option<Credentials>, Failure> {
     }
 }
 
-/// Returns the paths of the files. The flag is `true` for a file in which a section has the form `[profile NAME]`
-/// instead of `[NAME]`. The section `[default]` has this form in both files.
+/// Returns the paths of the files. The flag is `true` for a file in which the section of a profile is `[profile NAME]`
+/// instead of `[NAME]`. The section of the default profile is `[default]` in both files.
 fn places(around: &Surroundings) -> Vec<(PathBuf, bool)> {
     let credentials = around.file("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials");
     let config = around.file("AWS_CONFIG_FILE", ".aws/config");

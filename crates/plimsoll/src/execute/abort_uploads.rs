@@ -55,7 +55,7 @@ pub fn abort_all<'u>(plan: &Plan, open: Vec<UploadPath<'u>>) -> Vec<UploadPath<'
                 control.abandon(now);
             }
         });
-        // After a failure, count every upload that the server has not confirmed as gone.
+        // If sending fails, all uploads that the server has not confirmed as gone count as open.
         let Ok(tried) = tried else { break };
         let is_gone = |outcome: &Option<RequestOutcome>| {
             matches!(outcome, Some(RequestOutcome { status: Some(200..300 | 404), .. }))

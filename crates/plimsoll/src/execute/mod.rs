@@ -142,8 +142,8 @@ fn run_in(
         let copy = move |line: &[u8]| part.report(PartEvent::Record(line.to_vec()));
         writer = writer.copying_to(Box::new(copy)).map_err(|error| cannot_save("the run", &error))?;
     }
-    // A level of a search usually ends long before its maximum duration, so the progress must not show this duration as
-    // planned.
+    // A level of a search usually ends long before its maximum duration, so do not show this duration as the planned
+    // one.
     let stop = StopAfter { time: plan.stop.time.filter(|_| options.monitor.is_none()), ..plan.stop };
     options.progress.run_starts(&begin, stop, options.number.filter(|(_, all)| *all > 1));
     let log = match log_ops {

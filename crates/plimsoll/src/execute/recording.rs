@@ -39,8 +39,8 @@ pub struct Recording {
     slices: Vec<SliceCounts>,
 }
 
-/// Number of slices that are passed on together. With fewer, a bus that is away for a while would have too many messages
-/// to keep.
+/// Number of slices that are passed on together. With fewer slices in a message, more messages would have to wait while
+/// a message bus is not connected, and they would not fit into its queue.
 const SLICES_TOGETHER: usize = 5;
 
 /// Probability that a run which meets its objectives is aborted by mistake.
@@ -64,7 +64,7 @@ impl Recording {
             progress: options.progress.clone(),
             full: false,
             failed: None,
-            // Start without interrupts. There are none from earlier repeats, because an interrupt ends all repeats.
+            // There are no interrupts from earlier repeats, because an interrupt ends all repeats.
             interrupts: Interrupts::default(),
             monitor: options.monitor.clone(),
             abort: ObjectiveMonitor::new(&options.abort, ABORTED_WRONGLY),

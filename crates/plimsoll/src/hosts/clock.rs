@@ -23,13 +23,13 @@ impl ProcessClock {
         self.nanos_at(Instant::now())
     }
 
-    /// Returns the time of an instant.
+    /// Converts an instant to the time on this clock.
     pub fn nanos_at(self, at: Instant) -> u64 {
         let since = HEAD_START + at.saturating_duration_since(self.begun);
         u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Returns the instant of a time. A time before the start of the clock is the start.
+    /// Converts a time on this clock to an instant. Returns the start of the clock for earlier times.
     pub fn instant(self, nanos: u64) -> Instant {
         let since = Duration::from_nanos(nanos).saturating_sub(HEAD_START);
         self.begun.checked_add(since).unwrap_or(self.begun)

@@ -102,7 +102,7 @@ impl<'a, 'm> Fleet<'a, 'm> {
         Ok(None)
     }
 
-    /// Handles the end of a connection. The last error message of the host explains it best.
+    /// Handles the end of a connection. Adds the last error message of the host, which explains the end best.
     fn closed(&mut self, from: usize, reason: &str) -> Vec<Action> {
         self.received.lost(from);
         let last = self.remotes.get(from).and_then(Remote::last_error);
@@ -110,7 +110,7 @@ impl<'a, 'm> Fleet<'a, 'm> {
         self.coordinator.on_closed(from, reason)
     }
 
-    /// Handles interrupts. The first one ends the load, the second one leaves at once.
+    /// Handles interrupts. The first interrupt ends the load. A second interrupt ends the command without a merged run.
     fn handle_interrupts(&mut self) -> Result<(), Failure> {
         let seen = sys::signals::interrupts().count;
         if seen <= self.interrupts {

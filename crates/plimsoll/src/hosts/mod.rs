@@ -62,10 +62,10 @@ const LOSS_MAX: usize = 600;
 /// Environment variable with the default of `--ssh`.
 const SSH_VARIABLE: &str = "PLIMSOLL_SSH";
 
-/// Agents that are connected, and what all of their runs share. Dropping it ends the connections.
+/// Agents that are connected, and the values that all of their runs share. Dropping it ends the connections.
 pub struct Agents {
     names: Vec<String>,
-    // The ends of the pipes end the agents that ssh started, and these end the connections.
+    // Dropped before `remotes`, which waits for the agents: an agent that ssh started ends when its pipes are closed.
     transport: Box<dyn CoordinatorTransport>,
     /// The processes that keep the connections.
     remotes: Vec<Remote>,
@@ -74,7 +74,7 @@ pub struct Agents {
     plan: PlanText,
     /// Number of loads of a search that were made.
     made: u32,
-    /// Time of the last message between two loads that keeps the agents waiting.
+    /// Time of the last message that renewed the agents' leases between two loads.
     leased: Instant,
 }
 
@@ -135,7 +135,7 @@ fn run_once(command: &mut LoadCommand, machines: Machines, count: NonZeroUsize) 
     Ok(exit.into())
 }
 
-/// Refuses flags that have no meaning for several hosts yet, and mistakes that need no agent to be found. Returns the
+/// Refuses flags that several hosts do not support yet, and mistakes that can be found without an agent. Returns the
 /// number of machines.
 fn check(command: &mut LoadCommand, machines: &Machines) -> Result<NonZeroUsize, Failure> {
     if let Machines::Bus(options) = machines {
@@ -207,7 +207,8 @@ fn settings(args: &machines::Args, program: &Program, plan: String) -> Result<Se
     })
 }
 
-/// Returns a number that tells a run from others of the same second, and an agent from others on the same host.
+/// Returns a number that distinguishes a run from other runs of the same second, and an agent from other agents of the
+/// same host.
 pub fn unique() -> u32 {
     let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().subsec_nanos();
     (std::process::id().wrapping_mul(0x9E37_79B9) ^ nanos) & 0x00FF_FFFF
@@ -297,7 +298,8 @@ fn aborted(abort: &Abort) -> Failure {
     }
 }
 
-/// Returns the exit code that follows if no agent reached its end, and reports why.
+/// Returns the exit code for a run in which no agent reached its end, and prints why. Returns [`Exit::Good`] for other
+/// runs.
 fn all_lost(ended: &Ended) -> Exit {
     let losses: Option<Vec<_>> = ended.agents.iter().map(|agent| Some((&agent.name, agent.loss.as_ref()?))).collect();
     match losses.as_deref() {
@@ -315,7 +317,8 @@ fn interrupted() -> Option<Exit> {
     (sys::signals::interrupts().count > 0).then(progress::exit_of_interrupt)
 }
 
-/// Returns the directory of the records of an agent. The number makes the name unique and harmless.
+/// Returns the directory of the records of an agent. The number makes the name unique, and keeps names such as `..`
+/// harmless.
 fn agent_directory(base: &Path, index: usize, name: &str) -> PathBuf {
     base.join(received::AGENTS).join(format!("{}-{name}", index + 1))
 }

@@ -1,8 +1,8 @@
 //! The plan of a run on several hosts, as the text that the coordinator sends to all agents.
 //!
-//! The text contains the words of the command line, and which load of a search to make. Each agent makes its own plan
-//! from the text, and takes its part.
-//! Secrets are sent only as references (`@FILE`, `${ENV}`), which the agent resolves on its own host.
+//! The text contains the words of the command line and, for a search, the load to make. Each agent makes its own plan
+//! from the text, and takes its part. Secrets are sent only as references (`@FILE`, `${ENV}`), which the agent resolves
+//! on its own host.
 
 use crate::command::line::{self, SearchLoad};
 use crate::command::load_command::LoadCommand;

@@ -1,4 +1,4 @@
-//! The records that agents send: they are saved in a directory per agent, and added up for the live view.
+//! The records that agents send. They are saved in a directory per agent, and their sums are shown in the live view.
 
 use super::agent_directory;
 use super::watch::{SentSlices, Watch};
@@ -19,8 +19,8 @@ use study::objective_monitor::LevelEvidence;
 /// Directory of the agents' directories, in the directory of the run.
 pub const AGENTS: &str = "agents";
 
-/// Maximum number of intervals of an agent that wait for those of the others. The live view then leaves some out. The
-/// saved run does not.
+/// Maximum number of intervals of an agent that wait for the intervals of the other agents. If there are more, the live
+/// view leaves out the oldest ones, but the saved run has all of them.
 const WAITING_MAX: usize = 10;
 
 /// The records of all agents.
@@ -92,7 +92,7 @@ impl<'m> Received<'m> {
                 agent.begin = Some(begin);
                 writer.map(|writer| agent.writer = Some(writer.rolling_up(RollUpRules::NEVER)))
             }
-            // Only old intervals in a run directory are joined.
+            // An interval that is already joined is an error, because agents send each interval when it ends.
             (Record::Interval(interval), Some(mut writer)) if interval.joined.is_none() => {
                 let saved = writer.interval(&interval);
                 agent.writer = Some(writer);
@@ -161,7 +161,7 @@ impl<'m> Received<'m> {
         }
     }
 
-    /// Returns the next interval of all agents, added up; `None` while an agent has not sent it yet.
+    /// Returns the sum of the next interval of all agents. Returns `None` if an agent has not sent this interval yet.
     fn next(&mut self) -> Option<Interval> {
         if self.agents.iter().any(|agent| agent.waiting.is_empty() && !agent.is_over) {
             return None;

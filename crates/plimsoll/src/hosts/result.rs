@@ -1,8 +1,8 @@
 //! The result of a run on several hosts: one merged run, with a row per agent.
 //!
 //! Agents that reached the end of their parts are merged like the threads of a run, because their clocks have the same
-//! zero and nothing is missing. If more agents were lost than the user tolerates, only the time counts in which all agents
-//! measured.
+//! zero and nothing is missing. If more agents were lost than the user tolerates, the result covers only the time in
+//! which all agents measured.
 
 use super::received::Received;
 use crate::failure::Failure;
@@ -63,12 +63,12 @@ fn read<'e>(ended: &'e Ended, received: &Received<'_>) -> Result<Vec<Part<'e>>, 
     ended.agents.iter().enumerate().map(part).collect()
 }
 
-/// Returns the parts that count, and the time that counts.
+/// Returns the runs to merge, and the time that the merged run covers.
 fn counting(parts: Vec<Part<'_>>, partial: bool) -> Option<(Vec<SourceRun>, CommonTime)> {
     let all_sent = parts.iter().all(|part| part.source.is_some());
     let times: Vec<RunTimes> = parts.iter().filter_map(|part| Some(part.source.as_ref()?.times.clone())).collect();
     let common = if partial && all_sent { CommonTime::of(&times) } else { None };
-    // Agents that were lost in their first second have no second in common with the others.
+    // If there is no time in which all agents measured, leave out the lost agents, unless all agents were lost.
     let any_complete = parts.iter().any(|part| part.agent.loss.is_none());
     let counts = |part: &Part<'_>| common.is_some() || !any_complete || part.agent.loss.is_none();
     let sources: Vec<SourceRun> = parts.into_iter().filter(counts).filter_map(|part| part.source).collect();
@@ -85,7 +85,7 @@ fn reason(settings: &Settings, ended: &Ended, sources: &[SourceRun], decided: Op
         let lost = ended.agents.iter().filter(|agent| agent.loss.is_some()).map(|agent| agent.name.clone());
         return EndReason::AgentsLost { lost: lost.collect(), agents: ended.agents.len() as u64 };
     }
-    // To end the load early, agents are interrupted.
+    // Check this before interrupts, because agents are interrupted when their load is ended early.
     if let Some(reason) = decided {
         return reason;
     }

@@ -41,7 +41,7 @@ impl MakeLoad for Agents {
         if self.leased.elapsed() >= LEASE_EVERY {
             self.leased = Instant::now();
             for agent in 0..self.names.len() {
-                // The next load reports an agent that is gone.
+                // Ignore a failure, because the next load reports an agent that is gone.
                 let _ = self.transport.send(agent, &ToAgent::Lease);
             }
         }

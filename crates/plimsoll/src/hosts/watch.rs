@@ -1,14 +1,15 @@
 //! The objectives of a level of a search, watched over the sum of all agents.
 //!
 //! Each agent sends the counts of its slices. The slices of all agents begin at the same instants, because all clocks
-//! count from T0. Their sums decide the level by the same rules as the slices of a single process.
+//! count from T0. The level is decided on the sums, by the same rules as a level of a single process.
 
 use crate::command::line::MonitorOfLevel;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use study::objective_monitor::{Decision, LevelEvidence, ObjectiveMonitor, SliceCounts};
 
-/// Maximum number of slices of an agent that wait for those of the others. An agent that is silent for this long is lost.
+/// Maximum number of slices of an agent that wait for the slices of the other agents. A silent agent counts as lost
+/// long before this limit.
 const WAITING_MAX: usize = 1000;
 
 /// The counts of slices that an agent sends.
@@ -36,7 +37,7 @@ struct Waiting {
 }
 
 impl<'m> Watch<'m> {
-    /// Returns the watch over a level of this number of agents.
+    /// Creates the watch of a level that this number of agents runs.
     pub fn new(monitor_of: MonitorOfLevel<'m>, agents: usize) -> Self {
         let agents = std::iter::repeat_with(Waiting::default).take(agents).collect();
         Self { monitor_of, monitor: None, agents, decision: None }
@@ -64,7 +65,7 @@ impl<'m> Watch<'m> {
         }
     }
 
-    /// Returns the decision that ended the level, once there is one.
+    /// Returns the decision that ended the level; `None` if there is no decision yet.
     pub fn decision(&self) -> Option<Decision> {
         self.decision
     }
@@ -74,7 +75,7 @@ impl<'m> Watch<'m> {
         self.monitor.as_ref().map(ObjectiveMonitor::evidence)
     }
 
-    /// Passes on the slices that all agents have sent, added up.
+    /// Adds up the slices that all agents have sent, and passes the sums to the monitor.
     fn advance(&mut self) -> Result<(), &'static str> {
         let Some(monitor) = &mut self.monitor else { return Ok(()) };
         while self.agents.iter().all(|agent| agent.is_over || !agent.slices.is_empty()) {

@@ -41,7 +41,7 @@ impl Endpoint {
             plan.mix.requests().first().cloned().unwrap_or_else(|| RequestPlan::new("POST", OpKind::Request));
         (request.method, request.kind) = ("POST".into(), OpKind::Request);
         request.headers.extend(Header::parse(&format!("Content-Type: {}", telemetry::otlp::CONTENT_TYPE)));
-        // A variable that is not UTF-8 is not valid, but must not be printed.
+        // A value that is not UTF-8 may be a secret, so it must not appear in an error message either.
         if let Some(text) = std::env::var_os(HEADERS) {
             request.headers.extend(headers(&text.to_string_lossy()).map_err(Failure::usage)?);
         }
@@ -64,7 +64,7 @@ impl Endpoint {
     }
 }
 
-/// Returns the URL with the usual path, unless the user gave a path.
+/// Returns the URL, with the usual path of OTLP if it has none.
 fn full(url: &str) -> String {
     let has_path = wire::Url::parse(url).is_ok_and(|url| url.path() != "/" || url.query().is_some());
     if has_path { url.to_owned() } else { format!("{}/{PATH}", url.trim_end_matches('/')) }

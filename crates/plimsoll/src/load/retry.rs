@@ -49,7 +49,7 @@ pub struct Retries {
     limit: RetryLimit,
     /// Number of pauses since the last success.
     in_a_row: u32,
-    /// Number of pauses since the last success that followed a response, and not a missing response.
+    /// Number of pauses since the last success, without the pauses after requests that got no response.
     after_responses: u32,
     /// Start of the first pause since the last response.
     silent_since: Option<Instant>,
@@ -117,7 +117,7 @@ impl Retries {
         &self.causes
     }
 
-    /// Returns the number of retries as the end of a message, or an empty text if there were no retries.
+    /// Returns the number of retries as text for the end of a message, or an empty text if there were no retries.
     pub fn description(&self) -> String {
         let all: u64 = self.causes.values().sum();
         if all == 0 {

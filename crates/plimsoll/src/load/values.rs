@@ -19,8 +19,8 @@ pub fn measured_time(text: &str) -> Result<Duration, String> {
     span(text).map_err(|error| format!("{error}{hint}"))
 }
 
-/// Parses the name of an output file. Refuses a URL and a directory, because these are the next argument if the user
-/// gave no name.
+/// Parses the name of an output file. Refuses a URL and a directory: the user probably gave no file name, and the value
+/// is the next argument.
 pub fn output_file(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     let what = match text.contains("://") {

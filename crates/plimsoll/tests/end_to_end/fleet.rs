@@ -41,7 +41,8 @@ pub fn end_of(directory: &Path) -> Option<Value> {
     records(directory).iter().find_map(|record| record.get("end").cloned())
 }
 
-/// Number of tries of the test of starts. Other processes may delay a thread of an agent by more than the limit.
+/// Maximum number of attempts in the test of the starts. In an attempt, other processes may delay a thread of an agent
+/// by more than the limit.
 const TRIES: usize = 5;
 
 #[test]
@@ -64,7 +65,7 @@ fn agents_with_wrong_clocks_start_together_and_their_sum_is_what_the_server_coun
         let attempts = 300 + report.number("/operations/attempts");
         assert_eq!((server.ledger().complete.count, server.ledger().complete.body_bytes), (attempts, attempts * 1024));
         assert_eq!(report.bytes("body_bytes"), attempts * 1024);
-        // All of it can be read again, as one run and as three.
+        // The merged run and the saved runs of the agents can be read again.
         for (directory, heading) in [("out", "Agents"), ("out/agents/1-a", "Agent\n"), ("out/agents/3-c", "Agent\n")] {
             let again = place.run(["report", directory, "--full"]);
             assert!(again.expect_no_panic().stdout.contains(heading), "{}", again.stdout);
@@ -75,7 +76,8 @@ fn agents_with_wrong_clocks_start_together_and_their_sum_is_what_the_server_coun
         }
         assert_eq!((report.text("/result/word"), ended.code), ("pass", Some(0)), "{}", report.at("/result"));
         assert_eq!(ok_of_agents(&report), [300, 300, 300]);
-        // The agents write their wall-clock times of the start, which are wrong by known amounts.
+        // Each agent writes the wall-clock time of its start. The clocks are wrong by known amounts, which are
+        // subtracted.
         let start_of = |(host, shift): (&Host, i64)| {
             let begin = records(&host.run().expect("each host keeps its own run")).remove(0);
             begin["begin"]["started_unix_ms"].as_i64().unwrap() - 1000 * shift
@@ -122,7 +124,7 @@ fn a_lost_agent_makes_the_run_partial_unless_it_is_tolerated() {
             assert_eq!(report.text("/result/word"), "partial");
             let reason = report.text("/result/reasons/0/text");
             assert!(reason.starts_with("lost 1 of 2 agents after the start (b)"), "{reason}");
-            // Only the seconds count in which both agents measured.
+            // The result covers only the seconds in which both agents measured.
             assert_eq!(seconds, (kept / 1_000_000_000) as f64);
             assert!(ok > of_b && ok < of_a + of_b, "{ok} of {of_a} + {of_b}");
         }
@@ -271,7 +273,7 @@ fn each_object_is_written_once_by_one_of_the_agents() {
     let (server, url) = crate::dialects::serve(&place, &["--as", "renterd", "--bucket", "photos"]);
     let Some(hosts) = Hosts::start(&place, &[0, 0, 0]) else { return };
     let target = format!("{}/photos/set", url.trim_end_matches('/'));
-    // The secret is a reference, which each host reads itself.
+    // The command line contains only the path of the secret, and each host reads the secret itself.
     let secret = format!("@{}", place.write("secret", ":plimsoll").display());
     let dataset = ["--as", "renterd", "--count", "50", "--size", "1KiB", "-u", &secret];
     // Other tests may delay the start of a thread.

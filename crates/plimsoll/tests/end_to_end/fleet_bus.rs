@@ -17,7 +17,7 @@ fn words(nats: &Nats, agents: usize, command: &[&str]) -> Vec<String> {
     command.iter().chain(&flags).map(|word| (*word).to_owned()).collect()
 }
 
-/// Starts agents whose order is that of their names, which is their order in a run.
+/// Starts agents, and sorts them by their names, because a run numbers them in this order.
 pub fn start_agents(place: &TestDir, nats: &Nats, count: usize) -> Vec<Agent> {
     let url = nats.url();
     let mut agents: Vec<Agent> = (0..count).map(|number| Agent::start(place, number, &["--fleet", &url])).collect();
@@ -25,7 +25,7 @@ pub fn start_agents(place: &TestDir, nats: &Nats, count: usize) -> Vec<Agent> {
     agents
 }
 
-/// Returns the directory of what an agent sent.
+/// Returns the directory of the records that an agent sent.
 fn received(place: &TestDir, number: usize, agent: &Agent) -> PathBuf {
     place.path(&format!("out/agents/{number}-{}", agent.name))
 }
@@ -40,7 +40,7 @@ fn wait_for_intervals(place: &TestDir, agents: &[Agent], count: usize) {
 fn the_sum_of_three_agents_is_what_the_server_counts_in_one_run_after_the_other() {
     let _cores = all_cores();
     let place = TestDir::new();
-    // Each record needs several messages of such a bus.
+    // With this limit, each record must be split into several messages.
     let Some(nats) = Nats::start(&place, "max_payload: 4096") else { return };
     let mut agents = start_agents(&place, &nats, 4);
     for round in 1..=2 {

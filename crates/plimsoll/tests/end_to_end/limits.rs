@@ -226,7 +226,7 @@ fn a_slow_target_is_not_excused_by_few_descriptors() {
     assert_eq!(report.text("/limited_by"), "target", "{}", report.at("/result"));
 }
 
-/// The server stops the client's process before each response, and lets the process continue a while later.
+/// The server stops the client's process before it sends a response, and lets the process continue 60 ms after that.
 
 #[test]
 fn a_client_that_stops_reading_for_a_known_time_shows_that_share() {

@@ -199,8 +199,8 @@ fn a_later_server_has_the_objects_of(program: &Path) {
     server.stop();
 }
 
-/// A program prints keys that expire soon. After a certain time, the program prints wrong keys. If the client then uses
-/// the renewed keys, its requests fail.
+/// A program prints keys that expire soon. From a certain time on, the program prints wrong keys, so requests fail if
+/// and only if the client has renewed its keys.
 #[test]
 fn temporary_keys_are_renewed_during_a_run() {
     let _cores = shared_cores();

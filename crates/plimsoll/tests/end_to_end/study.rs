@@ -249,8 +249,8 @@ fn hooks_run_around_each_trial_and_a_failing_hook_ends_the_study() {
     server.stop();
 }
 
-/// The hook works like a profiler, which writes its results when it is asked to end. The child of the hook would run
-/// for longer.
+/// The hook works like a profiler, which writes its results when it is asked to end. The hook has a child that would
+/// run for 10 minutes if it were not killed.
 #[test]
 fn a_hook_runs_during_the_trial_and_is_stopped_with_it() {
     let _cores = shared_cores();

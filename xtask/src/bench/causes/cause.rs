@@ -120,9 +120,9 @@ impl Cause {
         match self {
             Self::TargetDelay => Behavior { service: ms(20), ..FAST },
             Self::TargetExponential => Behavior { service: ms(20), exponential: true, ..FAST },
-            // The pause is 14 % of a run of 5 s, and 17.5 % of a run of 4 s. No printed percentile is near these
-            // shares. Otherwise a single operation could decide the value of a percentile. The pause begins after the
-            // warm-up.
+            // The pause is 14 % of a run of 5 s, and 17.5 % of a run of 4 s. No printed percentile is near these parts
+            // of the run, because otherwise a single operation could decide such a percentile. The pause begins after
+            // the warm-up.
             Self::TargetStall => Behavior {
                 service: ms(5),
                 stall: Some(Stall { at: WARMUP + ms(1500), length: ms(700), every: None }),

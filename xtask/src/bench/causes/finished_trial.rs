@@ -147,7 +147,7 @@ fn percentiles(trial: Trial, report: &Report, log: &[LogEntry]) -> Option<Vec<Pe
             let rate = amount.rate.into();
             (Load::Open(rate), ground_truth::open_costs(log), pauses(ground_truth::first_lateness(log, rate)))
         }
-        // The costs include the pauses.
+        // The planned pauses are part of the costs, so the simulated server has no pauses.
         Model::Closed => {
             let costs = ground_truth::closed_costs(log, amount.slots, report.offered)?;
             (Load::Closed(amount.slots), costs, None)

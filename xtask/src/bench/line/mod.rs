@@ -18,9 +18,9 @@ use gate::Gate;
 
 /// Source of the server.
 const SERVER: &str = include_str!("queue_server.py");
-/// Maximum error of a result that is too low, as a share of the planted line.
+/// Maximum error of a result that is too low, as a fraction of the planted line.
 const BELOW: f64 = 0.05;
-/// Maximum error of a result that is too high, as a share of the planted line.
+/// Maximum error of a result that is too high, as a fraction of the planted line.
 const ABOVE: f64 = 0.02;
 /// Objectives to search with: each is a bound on the p99 of response times. `None` is the default objective.
 const BOUNDS: [Option<Duration>; 3] = [None, Some(Duration::from_millis(100)), Some(Duration::from_millis(2000))];

@@ -20,7 +20,7 @@ use spin_gaps::SpinGaps;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Goal for the difference between completed and offered operations, as a share.
+/// Goal for the difference between completed and offered operations, as a fraction of the offered operations.
 const MISS_MAX: f64 = 0.001;
 /// Goal for the p99 of lateness, in µs.
 const LATENESS_P99_MAX_US: f64 = 200.0;

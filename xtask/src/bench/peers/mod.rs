@@ -62,8 +62,8 @@ pub fn run(args: &Args) -> Result<()> {
     let seed = args.seed.unwrap_or_else(seed_from_clock);
     console::line(format_args!("orders    shuffled in each round, seed {seed}"));
 
-    // A TLS listener of nginx offers HTTP/2 either to all clients or to none, so each version of HTTP has its own
-    // server.
+    // A TLS listener of nginx offers HTTP/2 either to all clients or to none, so the workloads with HTTP/2 have a
+    // separate server.
     let files = |http2| -> Vec<Served> {
         args.work.iter().filter(|work| work.is_http2() == http2).map(|work| work.file()).collect()
     };

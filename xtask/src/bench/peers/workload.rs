@@ -102,7 +102,7 @@ impl Workload {
         self == Self::Http2Small64
     }
 
-    /// Returns the unit of work for the costs.
+    /// Returns the unit of work to which costs refer.
     pub fn unit(self) -> Unit {
         match self {
             Self::Small64 | Self::Small1000 | Self::TlsSmall64 | Self::Http2Small64 => Unit::Request,

@@ -15,12 +15,12 @@ use std::time::{Duration, Instant};
 pub struct NatsAgent {
     bus: Bus,
     name: AgentName,
-    /// The last run, whose late messages do not begin a new one.
+    /// The last run in which this agent took part. Late messages of that run must not start it again.
     last: Option<RunId>,
 }
 
-/// The connection of an agent to the coordinator of a run. Dropping it sends what is left, and waits until the
-/// coordinator has received it, but not longer than its lease.
+/// The connection of an agent to the coordinator of a run. Dropping it sends the remaining messages, and waits until
+/// the coordinator has received them. The wait ends with the agent's lease.
 pub struct NatsToCoordinator<'a> {
     agent: &'a mut NatsAgent,
     run: RunId,
@@ -46,7 +46,7 @@ impl NatsAgent {
         &self.name
     }
 
-    /// Waits for the first message of a run. Returns `None` if there is none for `wait`.
+    /// Waits for the first message of a run. Returns `None` if none arrives for `wait`.
     pub fn next_run(&mut self, wait: Duration) -> Option<NatsToCoordinator<'_>> {
         let until = Instant::now() + wait;
         let first = loop {
@@ -88,7 +88,7 @@ impl NatsToCoordinator<'_> {
         &self.run
     }
 
-    /// Sends what is due. Without a connection, everything waits.
+    /// Sends the messages that are due. If the bus is not connected, they wait.
     fn send_due(&mut self) {
         if !self.agent.bus.is_connected() {
             return;
@@ -109,7 +109,7 @@ impl NatsToCoordinator<'_> {
         }
         self.heard = Instant::now();
         match frame.head {
-            // Without space, the piece is not acknowledged, and arrives again.
+            // If there is no space, do not acknowledge the piece, so that it is sent again.
             Head::Piece { number, last } if self.lines.len() < QUEUE_MAX => {
                 match self.link.on_piece(number, last, &frame.body) {
                     Ok(line) => self.lines.extend(line),
@@ -126,7 +126,8 @@ impl NatsToCoordinator<'_> {
         self.closed.get_or_insert(reason);
     }
 
-    /// Sends what is due and receives messages until `done`, or for `wait`. Returns whether it is done.
+    /// Sends due messages and receives messages until `done` returns `true`, or for `wait`. Returns whether `done`
+    /// returned `true`.
     fn exchange(&mut self, wait: Duration, done: impl Fn(&Self) -> bool) -> bool {
         let until = Instant::now() + wait;
         loop {
@@ -138,7 +139,8 @@ impl NatsToCoordinator<'_> {
             if now >= until {
                 return false;
             }
-            // While the bus is away, the time of a repetition may have passed.
+            // Ignore an overdue repetition, which is due until the bus is connected again. Otherwise this loop would
+            // spin.
             let repeat = self.link.repeat_at().filter(|at| *at > now).unwrap_or(until);
             if let Some((_, frame)) = self.agent.bus.receive(until.min(repeat) - now) {
                 self.take(&frame);

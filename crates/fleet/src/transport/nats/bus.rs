@@ -1,5 +1,5 @@
-//! The connection to the bus. A thread of its own drives it. The owner of [`Bus`] sends and receives without blocking,
-//! or with a limited wait.
+//! The connection to the bus, which is driven by a separate thread. The owner of [`Bus`] sends and receives without
+//! blocking, or with a limited wait.
 
 use super::frame::{Frame, HEAD_MAX};
 use crate::transport::mailbox::Mailbox;
@@ -13,15 +13,16 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// Maximum number of messages that wait for the owner, and of messages that wait to be sent. Links repeat what is lost.
+/// Maximum number of messages that wait for the owner, and of messages that wait to be sent. Further messages are lost,
+/// and the links repeat them.
 const WAITING_MAX: usize = 1024;
-/// Maximum length of the body of a message. Shorter messages leave the bus free for others.
+/// Maximum length of the body of a message. A longer message would block other users of the bus for longer.
 const BODY_MAX: usize = 128 << 10;
-/// Smallest maximum length of a message with which a bus is usable.
+/// A server is usable only if it accepts messages of this length.
 const PAYLOAD_MIN: usize = 4 << 10;
 /// Time limit for connecting to a server.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// Maximum pause between two attempts to connect again.
+/// Pause between two attempts to connect again. The first attempt has no pause.
 const RECONNECT_EVERY: Duration = Duration::from_millis(500);
 /// Time between two checks of the connection.
 const PING_EVERY: Duration = Duration::from_secs(5);
@@ -40,7 +41,7 @@ pub enum BusEvent {
 /// A function that is called when the connection changes.
 pub type OnBusEvent = Arc<dyn Fn(BusEvent) + Send + Sync>;
 
-/// The way to a bus.
+/// The servers of a bus, and how to connect to them.
 #[derive(Clone)]
 pub struct BusOptions {
     /// URLs of the servers, separated by commas: `nats://HOST:PORT` or `tls://HOST:PORT`.
@@ -153,7 +154,7 @@ impl Bus {
         }
     }
 
-    /// Returns the next message, or `None` if none arrives for `wait`.
+    /// Returns the next message, or `None` if none arrives within `wait`.
     pub fn receive(&self, wait: Duration) -> Option<Arrived> {
         self.inbox.take(wait)
     }
@@ -162,7 +163,7 @@ impl Bus {
 impl Drop for Bus {
     fn drop(&mut self) {
         self.inbox.abandon();
-        // Without this sender, the thread sends the rest and ends.
+        // Dropping the only sender closes the channel. The thread then sends the remaining messages and ends.
         self.outbox = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -201,14 +202,14 @@ async fn drive(
     };
     let _ = report.send(Ok(client.clone()));
     while let Some((subject, bytes)) = sending.recv().await {
-        // Fails for messages that are too long for a server after a reconnect. Their link then gets no receipts, and
-        // the agent counts as silent.
+        // After a reconnect, the new server may accept only shorter messages than the first one. Publishing a longer
+        // message then fails. Its link gets no acknowledgement, and the agent counts as silent.
         let _ = client.publish(subject, bytes.into()).await;
     }
     let _ = tokio::time::timeout(FLUSH_MAX, client.flush()).await;
 }
 
-/// Connects, and starts to pass on messages with these subjects.
+/// Connects, subscribes to the subjects, and starts to pass on their messages.
 async fn open(
     servers: Vec<ServerAddr>,
     options: &BusOptions,
@@ -221,7 +222,7 @@ async fn open(
         let subscriber = client.subscribe(subject).await.map_err(|error| failed(error.to_string()))?;
         tokio::spawn(pass_on(subscriber, inbox.clone()));
     }
-    // The server knows the subscriptions when the next messages are sent.
+    // Make sure that the server knows the subscriptions before the first message is sent, so that no reply is lost.
     let flushed = tokio::time::timeout(CONNECT_MAX, client.flush()).await;
     match flushed {
         Ok(Ok(())) => Ok(client),
@@ -231,7 +232,7 @@ async fn open(
 }
 
 async fn settings(options: &BusOptions) -> Result<ConnectOptions, NatsError> {
-    // The process may have linked several providers, and rustls then has no default.
+    // If the program contains several crypto providers, rustls has no default one, so select a provider.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let on_event = Arc::clone(&options.on_event);
     let mut was_connected = false;
@@ -262,8 +263,7 @@ async fn settings(options: &BusOptions) -> Result<ConnectOptions, NatsError> {
     Ok(settings)
 }
 
-/// Passes the messages of a subscription on. Without space in the inbox, messages are lost, and their links repeat
-/// them.
+/// Passes on the messages of a subscription. If the inbox is full, messages are lost, and their links repeat them.
 async fn pass_on(mut subscriber: Subscriber, inbox: Mailbox<Arrived>) {
     while let Some(message) = subscriber.next().await {
         if let Some(frame) = Frame::decode(&message.payload) {

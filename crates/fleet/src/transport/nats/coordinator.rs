@@ -1,4 +1,4 @@
-//! The coordinator's end of the bus: it calls agents, and exchanges messages with those that it chose.
+//! The coordinator's end of the bus: it calls agents, and exchanges messages with the agents that it chooses.
 
 use super::bus::{Bus, BusOptions, NatsError};
 use super::frame::{AgentName, Frame, Head};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const CALL_EVERY: Duration = Duration::from_millis(500);
 /// Maximum number of agents whose replies are kept.
 const OFFERS_MAX: usize = 4096;
-/// Time for which a coordinator that ends waits for its last messages to arrive.
+/// Time for which a coordinator that ends waits until the agents have received its last messages.
 const END_WAIT: Duration = Duration::from_secs(3);
 
 /// Reason why there are no agents for a run.
@@ -49,8 +49,8 @@ struct Peer {
     closed: bool,
 }
 
-/// The coordinator's end of the links to all agents. Dropping it sends what is left, and tells the agents that the
-/// coordinator has left.
+/// The coordinator's end of the links to all agents. Dropping it sends the remaining messages, and tells the agents
+/// that the coordinator has left.
 pub struct NatsToAgents {
     bus: Bus,
     run: RunId,
@@ -59,8 +59,8 @@ pub struct NatsToAgents {
 }
 
 impl NatsToAgents {
-    /// Calls agents until this number of them is free, and connects to exactly so many: the first ones in the order of
-    /// their names. `goes_on` is asked regularly whether to go on waiting.
+    /// Calls agents until at least `count` of them are free. Then connects to `count` free agents, which are the first
+    /// ones in the order of their names. The wait ends early if `goes_on` returns `false`.
     ///
     /// # Errors
     /// Fails if the bus is not usable, or if too few agents are free within `wait`.
@@ -98,7 +98,7 @@ impl NatsToAgents {
         self.peers.iter().map(|peer| peer.name.as_str().to_owned()).collect()
     }
 
-    /// Sends what is due. Without a connection, everything waits.
+    /// Sends the messages that are due. If the bus is not connected, they wait.
     fn send_due(&mut self) {
         if !self.bus.is_connected() {
             return;
@@ -117,7 +117,7 @@ impl NatsToAgents {
         let has_space = self.inbox.len() < QUEUE_MAX.saturating_mul(self.peers.len());
         let Some(peer) = self.peers.get_mut(index) else { return };
         match frame.head {
-            // Without space, the piece is not acknowledged, and arrives again.
+            // If there is no space, do not acknowledge the piece, so that it is sent again.
             Head::Piece { number, last } if has_space => {
                 let received = match peer.link.on_piece(number, last, &frame.body) {
                     Ok(line) => line.map(|line| Received::of_line(&line)),
@@ -135,7 +135,7 @@ impl NatsToAgents {
         }
     }
 
-    /// Sends what is due and receives messages until `done`, or for `wait`.
+    /// Sends due messages and receives messages until `done` returns `true`, or for `wait`.
     fn exchange(&mut self, wait: Duration, done: impl Fn(&Self) -> bool) {
         let until = Instant::now() + wait;
         loop {
@@ -144,7 +144,8 @@ impl NatsToAgents {
             if done(self) || now >= until {
                 return;
             }
-            // While the bus is away, the time of a repetition may have passed.
+            // Ignore overdue repetitions, which are due until the bus is connected again. Otherwise this loop would
+            // spin.
             let repeats = self.peers.iter().filter(|peer| !peer.closed).filter_map(|peer| peer.link.repeat_at());
             let next = repeats.filter(|at| *at > now).chain([until]).min().unwrap_or(until);
             if let Some((subject, frame)) = self.bus.receive(next - now) {
@@ -195,7 +196,7 @@ impl CoordinatorTransport for NatsToAgents {
 impl Drop for NatsToAgents {
     fn drop(&mut self) {
         let arrived = |own: &Self| own.peers.iter().all(|peer| peer.closed || peer.link.is_empty());
-        // Without a connection, nothing arrives. The agents stop at the end of their lease.
+        // Without a connection, do not wait: no acknowledgement can arrive. The agents stop at the end of their lease.
         self.exchange(END_WAIT, |own| arrived(own) || !own.bus.is_connected());
         for peer in &self.peers {
             self.bus.send(agent_subject(&peer.name), &Frame::new(&self.run, Head::Bye));

@@ -88,7 +88,7 @@ impl Link {
         self.repeat_at
     }
 
-    /// Returns the next part of the link to send, with its body. Call it until it returns `None`.
+    /// Returns the next piece or acknowledgement to send. Call this function until it returns `None`.
     pub fn next_to_send(&mut self, now: Instant) -> Option<(Head, Vec<u8>)> {
         if std::mem::take(&mut self.owes_receipt) {
             return Some((Head::Received { next: self.expected }, Vec::new()));
@@ -108,7 +108,7 @@ impl Link {
 
     /// Handles an acknowledgement.
     pub fn on_received(&mut self, now: Instant, next: u64) {
-        // A receipt for pieces that were never sent is ignored.
+        // Ignore an acknowledgement of pieces that were never sent.
         if next <= self.first || next > self.next.max(self.first) {
             return;
         }
@@ -131,7 +131,7 @@ impl Link {
         if number != self.expected {
             return Ok(None);
         }
-        // The longest line has a line feed at its end.
+        // `LINE_MAX` does not count the line feed at the end of a message.
         if self.partial.len() + body.len() > LINE_MAX + 1 {
             return Err(TooLong);
         }
@@ -149,7 +149,7 @@ pub struct TooLong;
 mod tests {
     use super::*;
 
-    /// Two ends, between which messages of the bus are lost as `loses` decides.
+    /// Two ends of a link. `loses` decides which messages between them are lost.
     struct Pair {
         ends: [Link; 2],
         now: Instant,
@@ -194,7 +194,7 @@ mod tests {
         }
     }
 
-    /// Returns a number that depends on `number` without a pattern. With a pattern, all receipts could be lost.
+    /// Returns a pseudorandom number. If the losses followed a pattern, all acknowledgements could be lost.
     fn scattered(number: u64) -> u64 {
         let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 32

@@ -1,9 +1,9 @@
 //! Messages over NATS, a message bus: agents dial out to the bus and wait for runs, and coordinators call them.
 //!
-//! The bus loses messages, for example while it restarts. So each pair of coordinator and agent has a `link` with
-//! numbers, acknowledgements and repetitions, and everything that was sent arrives once and in order, or the link ends.
-//! Limits: a message of the bus is smaller than the server allows, and each queue has a maximum length. What does not
-//! fit into a queue is not acknowledged, and is therefore repeated.
+//! The bus loses messages, for example while it restarts. So each pair of coordinator and agent has a `link`, which
+//! numbers, acknowledges and repeats messages. Every message arrives once and in order, or the link ends. A message of
+//! the bus is smaller than the server allows, and each queue has a maximum length. A message that does not fit into a
+//! queue is not acknowledged, so it is sent again.
 //!
 //! | subject | from | content |
 //! |---|---|---|

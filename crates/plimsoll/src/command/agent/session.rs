@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use sys::signals::{self, Signal};
 
-/// Time between two looks at the events of the run.
+/// Maximum time between two checks for events of the run.
 const TICK: Duration = Duration::from_millis(20);
 
 /// The part of this agent in a run.
@@ -20,7 +20,7 @@ pub struct Session<'a> {
     connection: &'a mut dyn AgentTransport,
     agent: Agent,
     worker: Option<Worker>,
-    /// Records from before the start, which the coordinator gets after the start.
+    /// Records from before the start of the load. They are sent to the coordinator after the start.
     held: Vec<String>,
     has_started: bool,
     reason: Option<StopReason>,
@@ -86,11 +86,11 @@ impl<'a> Session<'a> {
             }
         }
         let Self { worker, reason, has_started, .. } = self;
-        // Without a regular end, the load must stop. Its run directory gets its end in any case.
+        // If the run did not end regularly, stop the load. The run directory gets its last record in any case.
         if let Some(worker) = worker.filter(|_| reason != Some(StopReason::Done)) {
             signals::count_as_received(Signal::Terminate);
             if !has_started {
-                // As a second signal does, leave without waiting for the requests of the preparation.
+                // A second signal ends the preparation at once, without waiting for its requests.
                 signals::count_as_received(Signal::Terminate);
             }
             worker.end();
@@ -110,7 +110,7 @@ impl<'a> Session<'a> {
         for action in actions {
             match action {
                 Action::Send(message) => {
-                    // If the coordinator does not read, its lease ends.
+                    // Other errors need no handling: if the coordinator is gone, the agent's lease runs out.
                     match self.connection.send(&message) {
                         Ok(()) => {}
                         Err(SendError::Line(error)) => {

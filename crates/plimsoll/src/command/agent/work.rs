@@ -65,7 +65,7 @@ impl Worker {
 
     /// Orders the start of the prepared run.
     pub fn start_at(&self, at: Instant) {
-        // A worker that has failed reports this by its last event.
+        // Sending fails only if the worker has failed. The last event of the worker reports this.
         let _ = self.start.send(at);
     }
 
@@ -74,7 +74,8 @@ impl Worker {
         match self.events.try_recv() {
             Ok(event) => Some(event),
             Err(TryRecvError::Empty) => None,
-            // The last event of a thread that did not panic ends the agent, so it is not asked for more.
+            // The thread has panicked. Otherwise its last event would have ended the agent, and this function would not
+            // be called again.
             Err(TryRecvError::Disconnected) => Some(WorkerEvent::Failed("it failed because of a defect".to_owned())),
         }
     }
@@ -106,7 +107,7 @@ fn work(
     execute::prepare(&mut plan)?;
     let run = String::from(run);
     let directory = directory(&run, part.index)?;
-    // A slow disk delays the message that this agent is ready, and not the start.
+    // Create the files before the agent reports that it is ready, so that a slow disk does not delay the start.
     let files = execute::create_files(&directory)?;
     let _ = events.send(WorkerEvent::Prepared);
     let Ok(at) = start.recv() else { return Ok(()) };
@@ -130,11 +131,13 @@ fn work(
     let passed_on = events.clone();
     let passing = thread::spawn(move || pass_on(&receiver, at, &passed_on));
     let ran = execute::run_with_files(&plan, &options, &directory, files);
-    // The last copies of the sender end the thread, which must pass everything on before the run counts as ended.
+    // Drop the last sender, so that the thread `passing` ends. It must pass on all events before the run counts as
+    // ended.
     drop(options);
     let has_started = passing.join().unwrap_or(true);
     if !has_started || !job.is_kept() {
-        // A run that was cancelled before its start has no results.
+        // Remove a run that was canceled before its start, and a run that only measured the speed of a target for a
+        // search.
         let _ = std::fs::remove_dir_all(&directory);
     }
     let run = ran?;
@@ -171,7 +174,8 @@ fn pass_on(run: &Receiver<PartEvent>, at: Instant, events: &SyncSender<WorkerEve
     has_started
 }
 
-/// Refuses a mix that writes objects which `cleanup` could not find again: the record of such objects has one writer.
+/// Refuses a mix whose objects `cleanup` could not find. If the target cannot list objects, `cleanup` needs a record of
+/// the written objects, and several agents cannot write this record together.
 fn refuse_unlisted(command: &LoadCommand, plan: &Plan) -> Result<(), Failure> {
     let LoadCommand::Mix(args) = command else { return Ok(()) };
     match mix::unlisted(args, plan)? {

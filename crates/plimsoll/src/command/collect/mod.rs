@@ -91,7 +91,7 @@ fn http_flags(args: &Args) -> Vec<String> {
     headers.chain(user).chain(files).chain(insecure).collect()
 }
 
-/// Returns the sources of the set or the URL.
+/// Returns the sources of the set or URL that the command line names.
 fn endpoints(args: &Args, access: &Access) -> Result<Vec<Source>, Failure> {
     let columns = !args.column.is_empty();
     match args.what.as_slice() {

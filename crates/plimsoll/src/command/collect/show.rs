@@ -31,7 +31,7 @@ impl Shown {
         Self { columns, sources, failing, quiet }
     }
 
-    /// Prints the values of a poll. A failure is printed only when it begins and when it ends.
+    /// Prints the values of a poll. Prints a message only when a failure begins, changes or ends.
     pub fn poll(&mut self, poll: &Poll) -> Result<(), Failure> {
         for line in self.changes(poll) {
             console::eprintln(&bounded(&line, FAILURE_MAX));

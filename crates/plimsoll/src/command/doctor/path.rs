@@ -1,5 +1,5 @@
-//! The path to a remote host on which `plimsoll serve` runs. The round trip is measured, and the highest rate in both
-//! directions, with one stream and with many.
+//! The path to a remote host on which `plimsoll serve` runs. The check measures the round trip, and the highest rate in
+//! each direction with one stream and with many.
 
 use super::Finding;
 use super::ceiling::load;
@@ -52,7 +52,7 @@ pub fn measure(target: &str) -> Result<Vec<Finding>, Failure> {
     ])
 }
 
-/// Returns how to prepare the remote host.
+/// Returns the advice on how to prepare the remote host.
 fn needs(authority: &str) -> String {
     let port = authority.rsplit_once(':').map_or("8080", |(_, port)| port);
     format!("run `plimsoll serve --listen 0.0.0.0:{port}` there")

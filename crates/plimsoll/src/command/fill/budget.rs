@@ -33,7 +33,7 @@ impl Budget {
                 return Err(Failure::usage("--cap needs prices: add --prices, for example --prices s3-standard"));
             }
         };
-        // If the sheet has no rate for the currency, fail now instead of after the first upload.
+        // Fail now if the price sheet has no rate for the currency of the limit, and not after the first upload.
         cap.decide(&Money::zero(currency), &budget.rates()).map_err(|error| refused(&error))?;
         match budget.costs.sheets.first().filter(|_| !args.has_ledger()) {
             None => Ok(budget),
@@ -84,7 +84,7 @@ impl Budget {
     /// Returns the limit if the spending has reached it.
     pub fn reached(&self, totals: &Totals) -> Option<&Cap> {
         let (cap, spent) = (self.cap.as_ref()?, self.spent(totals)?);
-        // The constructor has checked that the sheet has a rate, so the comparison cannot fail.
+        // `of` has checked that the sheet has a rate for the currency, so the comparison cannot fail.
         let is_reached = !matches!(cap.decide(&spent, &self.rates()), Ok(Spending::Within(_)));
         is_reached.then_some(cap)
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 pub struct Estimate {
     /// Maximum number of bytes of all objects that are uploaded.
     pub upload_bytes: u64,
-    /// Time after which a stop rule ends the uploads, if there is such a rule.
+    /// Time after which a stop rule ends the uploads; `None` if no stop rule limits the time.
     pub upload_time: Option<Duration>,
     /// `true` if every object is read back.
     pub reads_back: bool,

@@ -30,8 +30,8 @@ use store::{EndReason, SavedRun, StoreError};
 /// Maximum number of rounds of uploads in one session.
 const ROUNDS_MAX: u32 = 3;
 
-/// Carries out all phases that the flags select. Returns the reason for the end of the session. In any case, takes a
-/// last snapshot of the target's ledger.
+/// Carries out all phases that the flags select. Returns the reason for the end of the session. Takes a last snapshot
+/// of the target's ledger even if a phase fails.
 pub fn carry_out(
     args: &Args,
     objects: &Objects,
@@ -61,7 +61,7 @@ fn carry_out_until_gone(
 ) -> Result<SessionEnd, Failure> {
     let limit = args.retry_limit();
     let client = LocationClient::new(&args.put.common, &objects.location, Patience::Repeat(limit))?;
-    // Objects are reserved only after the target has responded.
+    // Objects are reserved only after a response of the target, so an earlier session has reached the target.
     if session.state.intended_end > 0 {
         client.note_reached_before();
     }
@@ -103,9 +103,9 @@ fn after(first: SessionEnd, second: SessionEnd) -> SessionEnd {
     if second == SessionEnd::Finished { first } else { second }
 }
 
-/// Uploads the remaining objects. If some objects failed and others did not, another round follows. For example, a
-/// server that was restarted may have lost open uploads, and refuses further parts of them. The next round also asks
-/// the target about objects that it has to confirm again.
+/// Uploads the remaining objects. If some objects failed although others were stored, another round follows. For
+/// example, a server that was restarted may have lost open uploads, and refuses further parts of them. Another round
+/// also follows if the target must confirm objects again.
 fn upload_in_rounds(
     args: &Args,
     (objects, budget): (&Objects, &Budget),
@@ -155,8 +155,8 @@ fn confirm(
     }
 }
 
-/// Uploads the remaining objects in the run of this round. Returns the number of uploads that the target has to confirm
-/// again, and the reason for the end.
+/// Uploads the remaining objects in the run of this round. Returns the number of uploads that the target must confirm
+/// again, and the reason why the run ended.
 fn upload(
     args: &Args,
     (objects, budget): (&Objects, &Budget),
@@ -213,7 +213,8 @@ fn verify(
         numbers = stored().collect();
     }
     if let Some(files) = SiadFiles::of(renter)? {
-        // siad sends the same response for a missing file and for a file that may be available later.
+        // Find missing files in siad's list of files, because siad's response to a download does not distinguish a
+        // missing file from a file that may be available later.
         let missing = files.missing(objects, &numbers);
         numbers.retain(|number| missing.binary_search(number).is_err());
         note_missing(&missing, session)?;

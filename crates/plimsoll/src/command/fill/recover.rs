@@ -75,7 +75,7 @@ fn missing(args: &Args, objects: &Objects, client: &LocationClient<'_>, numbers:
         request: objects.reading_back(args)?,
         doing: "checking objects of unfinished uploads",
         done: "are checked, and nothing is uploaded; the same command checks them again",
-        // Without permission to read, an object is uploaded again. The new upload has the same bytes.
+        // If reading is not permitted, upload the objects again. This does no harm, because the bytes are the same.
         search: Search::Lenient,
     };
     let targets = |numbers: &[u64]| objects.chosen(Access::Read, numbers);
@@ -111,7 +111,8 @@ fn open_uploads(
 /// Parts of an upload, or `None` if they cannot be listed.
 type Parts = Option<Vec<ListedPart>>;
 
-/// Returns the parts of an upload. The outer value is `None` if the server does not know the upload.
+/// Returns the parts of an upload. Returns `None` if the server does not know the upload, and `Some(None)` if its parts
+/// cannot be listed.
 fn parts(client: &LocationClient<'_>, upload: &Upload) -> Result<Option<Parts>, Failure> {
     match client.parts(upload) {
         Err(Failure::Message(_, why)) if sys::signals::interrupts().count == 0 => {
@@ -122,7 +123,7 @@ fn parts(client: &LocationClient<'_>, upload: &Upload) -> Result<Option<Parts>, 
     }
 }
 
-/// Returns an open upload with those of its parts that the target has completely.
+/// Returns an open upload, with only those parts that the target has completely.
 fn open_upload(objects: &Objects, number: u64, id: Box<str>, parts: Parts) -> OpenUpload {
     let sizes = |parts: &Vec<ListedPart>| parts.iter().map(|part| (u32::from(part.number), part.size)).collect();
     let may_be_complete = parts.as_ref().is_none_or(|parts| objects.shape(number).is_covered_by(&sizes(parts)));

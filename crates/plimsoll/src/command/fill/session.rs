@@ -200,8 +200,8 @@ impl Recalled {
         }
         let (active, bytes) = (self.active(), self.bytes);
         match &entry.record {
-            // The user continues the fill although the target was too slow or gone, so earlier values do not count any
-            // more.
+            // Earlier values do not count any more, because the user continues the fill although the target was too
+            // slow or gone.
             Record::SessionEnded { reason, .. } if is_about_the_target(reason) => self.watch.restart(active, bytes),
             // Reading back and deleting also count as progress.
             Record::Verified(_) | Record::Deleted(_) | Record::NotDeleted(_) => self.watch.restart(active, bytes),

@@ -5,7 +5,8 @@ use engine::{OpEntry, Sent};
 use std::time::{Duration, Instant};
 use store::journal::Unsettled;
 
-/// Time between two records while no upload ends. After a kill, the attempts since the last record are not counted.
+/// Time between two records while no upload ends. If the process is killed, the attempts after the last record are not
+/// counted.
 const EVERY: Duration = Duration::from_secs(10);
 
 /// Attempts of a session's uploads without a result.
@@ -20,7 +21,7 @@ pub struct UnsettledUploads {
 }
 
 impl UnsettledUploads {
-    /// Returns the attempts of a run that follows another run of the session. `recorded` is the newest record.
+    /// Returns the state at the start of a run. `recorded` is the newest record of the session, from an earlier run.
     pub fn after(recorded: Unsettled) -> Self {
         Self { ended: recorded, recorded, recorded_at: Some(Instant::now()) }
     }
@@ -32,7 +33,7 @@ impl UnsettledUploads {
         *sent_bytes = sent_bytes.saturating_add(op.uploaded_bytes);
     }
 
-    /// Makes a record due, because uploads have ended. Their attempts are then not in flight any more.
+    /// Makes the next record due after uploads have ended, because their attempts are no longer in flight.
     pub fn note_ended(&mut self) {
         self.recorded_at = None;
     }

@@ -300,7 +300,7 @@ pub fn note_streak(streaks: &mut Streaks, op: &OpEntry) {
     }
 }
 
-/// Returns a message and the end of a session that failures in a row ended.
+/// Returns a message, and the end of the session, for consecutive failures that ended the session.
 pub fn end_by_streak(kind: Hopeless) -> (String, SessionEnd) {
     let (what, end) = match kind {
         Hopeless::Refused => (

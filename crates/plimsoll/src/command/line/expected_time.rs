@@ -10,7 +10,8 @@ use study::load_line::search::Bounds;
 /// Typical duration of a failed level, as a fraction of the duration of a passed level.
 const FAILING: f64 = 0.3;
 
-/// Time that a run on several hosts takes longer than its load, because the agents prepare it and start together.
+/// Time in seconds by which a run on several hosts takes longer than its load: the agents prepare the load, and wait
+/// for their common start.
 const OF_FLEET: f64 = 1.5;
 
 /// Range in which the duration of a search usually lies.
@@ -30,9 +31,9 @@ pub fn of(args: &Args, machines: NonZeroU64) -> ExpectedTime {
     let bounds = search.on.bounds(search, machines);
     let rate = (search.on == On::Rate).then(|| search.on.load(bounds.from.get()));
     let first = settings.duration(bounds.from.get());
-    // At a high rate, a level quickly has enough samples, so only the first levels take longer.
+    // At higher rates, levels have enough samples after less time, so only the first levels take longer than usual.
     let longer = 2.0 * first.min.saturating_sub(level_time).as_secs_f64();
-    // After each failed level, the speed of the target is measured in a run of its own.
+    // After each failed level, another run measures the speed of the target. So a failed level has the overhead twice.
     let overhead = if common.fleet.machines().is_some() { OF_FLEET } else { 0.0 };
     let seconds = |(passing, failing): (f64, f64)| {
         (passing + failing * FAILING) * level_time.as_secs_f64() + (passing + 2.0 * failing) * overhead + longer

@@ -43,8 +43,8 @@ pub trait MakeLoad {
 pub struct InProcess {
     load: Load,
     settings: Settings,
-    /// The plan of the few operations before the first level, and of those after failed levels. It is made once,
-    /// because a plan may depend on a target, and the target may not respond after a failed level.
+    /// The plan of the few operations before the first level and after failed levels. The plan is made only once,
+    /// because making it may need a response of the target, and the target may not respond after a failed level.
     few: Option<Plan>,
 }
 

@@ -71,7 +71,7 @@ impl Settings {
         }
     }
 
-    /// Gives the plan of [`Self::set_flags`] the shape of a load that this number of machines makes together.
+    /// Changes a plan with the flags of [`Self::set_flags`] into a load that this number of machines makes together.
     pub fn shape(&self, load: SearchLoad, machines: NonZeroU64, plan: Plan) -> Plan {
         match load {
             SearchLoad::Level(level) => {

@@ -83,11 +83,12 @@ impl Recovery {
             asked += 1;
             let Some(run) = self.ask(load)? else { return Ok(Recovered::Whole) };
             let now = run.summary().all.service.quantile(0.5).map(Duration::from_nanos);
-            // Operations in flight at the end are not failures, because they may only need more time.
+            // Unfinished operations show that the target responds too, because they may only need more time.
             serves |= run.summary().all.ok > 0 || run.summary().stats.measured.unfinished > 0;
             let recovered = now.is_some_and(|now| now <= allowed) && run.summary().all.failed == 0;
             let waited = begun.elapsed();
-            // On several hosts, even the first measurement takes longer than a second.
+            // Print nothing after the first measurement, even if it took longer than a second, as it does on several
+            // hosts.
             if recovered && asked > 1 && waited > Duration::from_secs(1) {
                 let time = format_span(Duration::from_millis(waited.as_millis() as u64 / 100 * 100));
                 console::eprintln(&format!("          the target has recovered after {time}"));

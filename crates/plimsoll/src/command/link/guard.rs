@@ -23,7 +23,7 @@ impl Guard {
         let cannot = |error: io::Error| Failure::could_not_run(format!("cannot start the guard of the link: {error}"));
         let mut command = Command::new(std::env::current_exe().map_err(cannot)?);
         command.args(["link", "guard"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        // Interrupts from the terminal must not reach the guard, which outlives its link.
+        // Interrupts from the terminal must not reach the guard, because it must outlive the link.
         let mut guard = Self(command.process_group(0).spawn().map_err(cannot)?);
         guard.hand_over(record).map_err(cannot)?;
         Ok(guard)

@@ -62,7 +62,7 @@ pub(super) struct OpenLink {
     text: String,
     setting: LinkSetting,
     seed: u64,
-    // The servers end before the path, because fields are dropped in this order.
+    // Fields are dropped in this order, so the servers end before the path.
     servers: Vec<TargetProcess>,
     path: Option<Holder>,
     relays: Vec<(String, Holder)>,

@@ -33,8 +33,8 @@ pub fn with_placeholder(mut command: TrialCommand, server: &TargetServer) -> Tri
     TrialCommand { arguments, ..command }
 }
 
-/// Replaces a value of [`LISTS`] by the URLs of the objects of the target's server. Other words do not change, and
-/// neither does such a value if the target has another kind of server.
+/// Replaces a value of [`LISTS`] by the URLs of the objects of the target's server. Returns other words unchanged. If
+/// the target has another kind of server, returns every word unchanged.
 fn with_list(word: String, server: &TargetServer) -> Vec<String> {
     let Some((_, own)) = LISTS.into_iter().find(|(list, _)| *list == word) else { return vec![word] };
     let TargetServer::Serve(settings) = server else { return vec![word] };

@@ -90,7 +90,8 @@ impl LocationClient<'_> {
         let written = execute::written();
         let own =
             MixRecord { below: written.below(), of_warmup: written.of_warmup(), open: known.open || !written.is_all() };
-        // Another run may have changed the record since this run started, and may have ended in the meantime.
+        // Read the record again, because another run may have changed it since this run started. Such a run may have
+        // ended in the meantime.
         let meanwhile = self.mix_record().map(|mixed| MixRecord { open: false, ..mixed.unwrap_or_default() });
         let kept = meanwhile.and_then(|meanwhile| match (before, written.is_any()) {
             // The loads were refused before they started, so nothing was written.

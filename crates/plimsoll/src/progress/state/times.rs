@@ -31,15 +31,15 @@ impl Times {
         let (Some(histogram), Some(min), Some(max)) = (recorded.histogram(), recorded.min(), recorded.max()) else {
             return times;
         };
-        // Returns the upper end of the last histogram value that ends in a bucket. The first of these values starts at
-        // `first`.
+        // Returns the end of the last histogram value that lies completely in a bucket. Returns at least the end of the
+        // value that starts at `first`.
         let last_in = |bucket: u16, first: u64| {
             let last = (end(bucket).ceil() as u64).saturating_sub(1);
             let is_whole = histogram.highest_equivalent(last) <= last;
             let whole = if is_whole { last } else { histogram.lowest_equivalent(last).saturating_sub(1) };
             whole.max(histogram.highest_equivalent(first))
         };
-        // A histogram adds a range of its counts much faster than it iterates over them.
+        // Add ranges of counts, because this is much faster than iterating over the counts of the histogram.
         let mut first = histogram.lowest_equivalent(min);
         while first <= max {
             let bucket = bucket_of(histogram.highest_equivalent(first));

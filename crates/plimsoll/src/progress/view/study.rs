@@ -46,8 +46,8 @@ pub fn draw(state: &State, study: &Study, theme: Theme, frame: &mut Frame<'_>) {
     latest_messages(frame, below, state);
 }
 
-/// Draws the results of the current run in words. If there are few lines, only one of the two parts is drawn. If
-/// operations failed, this part is the responses.
+/// Draws the responses and the objectives of the current run. If there is space for only one of the two, draws the
+/// responses if operations failed, and the objectives otherwise.
 fn below_charts(frame: &mut Frame<'_>, area: Rect, theme: Theme, run: &Run) {
     if is_wide(frame.area()) || area.height >= 8 {
         texts(frame, area, theme, run);

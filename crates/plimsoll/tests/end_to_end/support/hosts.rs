@@ -1,5 +1,5 @@
-//! Hosts for runs on several hosts. Each is an sshd of its own on this machine, with its own directories and its own wall
-//! clock.
+//! Hosts for runs on several hosts. Each host is a separate sshd on this machine, with separate directories and a
+//! separate wall clock.
 
 use super::{Sshd, TestDir, peer};
 use std::fs;

@@ -15,7 +15,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Tolerance for a printed percentile, as a share of the true value. The larger of the two tolerances applies.
+/// Tolerance for a printed percentile, as a fraction of the true value. The larger of the two tolerances applies.
 const TOLERANCE_SHARE: f64 = 0.10;
 /// Tolerance for a printed percentile, in seconds. Loopback and the schedulers of two cores can add this delay to each
 /// operation.
@@ -137,13 +137,13 @@ pub fn open_costs(log: &[LogEntry]) -> Vec<Cost> {
 /// Returns the costs of the requests of a closed run, in the order in which they were served. The client had `slots`
 /// connections, and counted `counted` requests. Returns `None` if the log contains fewer requests.
 ///
-/// The client sends no more requests after the window, except the probes, which use connections of their own. The
-/// counted requests are therefore the last ones on the first connections. Times would not show which requests were
-/// counted. The client's clock starts before its first request reaches the target, and a simulated client is faster
-/// than the real one. A few slow requests at an edge of the window might be counted on one side only, and the p99.9 of
-/// a few thousand requests depends on a few of them.
+/// After the window, the client sends no more requests on these connections, because probes have their own connections.
+/// The counted requests are therefore the last ones in the log of these connections. Their times cannot be used to
+/// select them: the client's clock starts before its first request reaches the target, and a simulated client is faster
+/// than the real one. At the edges of the window, a few slow requests would then be counted for only one of the two
+/// clients, which would change the p99.9 of a few thousand requests.
 ///
-/// Each request keeps the time during which it was held in planned pauses.
+/// The time during which a request was held in a planned pause remains a part of its work.
 pub fn closed_costs(log: &[LogEntry], slots: u32, counted: u64) -> Option<Vec<Cost>> {
     let mut log: Vec<LogEntry> = log.iter().filter(|served| served.connection < slots.into()).copied().collect();
     log.sort_by_key(|served| served.arrival);
@@ -158,8 +158,8 @@ pub fn closed_costs(log: &[LogEntry], slots: u32, counted: u64) -> Option<Vec<Co
     Some(log.iter().map(cost).collect())
 }
 
-/// Returns the tenth percentile of the times to receive a body, in nanoseconds. These times depend on the client, so
-/// every cost contains this time instead of the logged one.
+/// Returns the tenth percentile of the times to receive a body, in nanoseconds. The logged times depend on the client
+/// under test, so every cost contains this percentile instead.
 fn usual_receiving(log: &[LogEntry]) -> u64 {
     let mut received: Vec<u64> = log.iter().map(|served| served.received).collect();
     received.sort_unstable();

@@ -98,7 +98,7 @@ impl Renter {
         snapshot
     }
 
-    /// Reads a document. Failures that may pass are retried.
+    /// Reads a document. Retries failures that may be temporary.
     fn get_patiently(&self, document: Document) -> Result<Box<[u8]>, Unread> {
         let mut body = self.get(document.path);
         for _ in 1..ATTEMPTS {
