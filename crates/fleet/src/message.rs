@@ -108,7 +108,7 @@ pub enum ToAgent {
     },
     /// Renews the lease. Every other message that fits the agent's state renews it too.
     Lease,
-    /// Orders the agent to end its load early, and to send what is left.
+    /// Orders the agent to end its load early, and to send the remaining records.
     Stop,
     /// Orders the agent to stop, without sending anything more.
     Abort,

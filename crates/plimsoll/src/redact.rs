@@ -30,13 +30,13 @@ pub fn command_line(words: impl IntoIterator<Item = String>) -> Vec<String> {
 /// (`@FILE`, `${ENV}`) are not secrets.
 pub fn literal_secret(words: &[String]) -> Option<String> {
     let shown = command_line(words.iter().cloned());
-    // `shown` does not contain [`HIDDEN`] where credentials were removed from a URL, so check the word itself.
+    // Credentials in a URL are removed and not replaced by [`HIDDEN`], so check the word itself.
     let is_secret = |word: &str, shown: &str| shown.contains(HIDDEN) || (word.contains("://") && word.contains('@'));
     let hides = |(word, shown): &(&String, String)| *word != shown && is_secret(word, shown) && !is_reference(word);
     words.iter().zip(shown).find(hides).map(|(_, shown)| shown)
 }
 
-/// Returns whether a word refers to a secret, alone or as the value of a flag.
+/// Returns whether a word is a reference to a secret, or a flag whose value is such a reference.
 fn is_reference(word: &str) -> bool {
     let value = match word.strip_prefix("--") {
         Some(long) => long.split_once('=').map_or("", |(_, value)| value),

@@ -164,8 +164,8 @@ impl Coordinator {
         actions
     }
 
-    /// Handles an interrupt by the user. Running agents end their load early and send what is left. A run that has not
-    /// begun on all agents is aborted.
+    /// Handles an interrupt by the user. If all agents have started, running agents end their load early and send the
+    /// remaining records. Otherwise, the run is aborted.
     pub fn on_interrupt(&mut self) -> Vec<Action> {
         if self.over {
             return Vec::new();
@@ -176,7 +176,8 @@ impl Coordinator {
         self.end_early()
     }
 
-    /// Ends the load of all running agents early, because no more data is needed. The agents send what is left.
+    /// Ends the load of all running agents early, because no more data is needed. The agents send the remaining
+    /// records.
     pub fn end_early(&mut self) -> Vec<Action> {
         if self.over {
             return Vec::new();

@@ -55,7 +55,7 @@ impl<T> Mailbox<T> {
         self.shared.1.notify_all();
     }
 
-    /// Takes the oldest item. Returns `None` if there is none for `wait`.
+    /// Takes the oldest item. Returns `None` if no item arrives within `wait`.
     pub fn take(&self, wait: Duration) -> Option<T> {
         let empty = |queue: &mut Queue<T>| queue.items.is_empty();
         let waited = self.shared.1.wait_timeout_while(self.lock(), wait, empty);
@@ -65,7 +65,7 @@ impl<T> Mailbox<T> {
         item
     }
 
-    /// The reader is gone: writers get an error from now on.
+    /// Marks the reader as gone. Writers get an error from now on.
     pub fn abandon(&self) {
         self.lock().abandoned = true;
         self.shared.1.notify_all();

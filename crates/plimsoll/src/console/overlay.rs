@@ -31,7 +31,7 @@ struct Overlay {
     held: VecDeque<String>,
     /// Number of messages that were ever held.
     received: u64,
-    /// Number of messages that were not held because there were too many.
+    /// Number of held messages that were dropped because there were too many.
     left_out: u64,
     /// `true` if no view may be opened any more.
     closed: bool,

@@ -55,7 +55,7 @@ fn renew(args: &Args, keys: &Weak<SharedKeys>, expires: Timestamp) {
     }
 }
 
-/// Returns the time at which to renew keys. If the keys expire soon, half of the remaining time passes first.
+/// Returns the time at which to renew keys. Keys that expire soon are renewed after half of their remaining time.
 fn due(now: u64, expires: Timestamp) -> u64 {
     let left = expires.unix_seconds().saturating_sub(now);
     now + if left > 2 * BEFORE { left - BEFORE } else { left / 2 }

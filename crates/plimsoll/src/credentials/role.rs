@@ -18,7 +18,7 @@ use wire::s3::AssumedRole;
 use wire::sigv4::{Keys, Secret, Signer};
 use wire::{Header, Origin};
 
-/// Maximum number of roles in a row.
+/// Maximum length of a chain of roles, in which each role is used with the keys of another role.
 const ROLES_MAX: usize = 5;
 /// Name of the session, if the profile has none. The logs of the service show it.
 const SESSION: &str = "plimsoll";

@@ -51,8 +51,8 @@ pub fn forget_written() {
     WRITTEN.set(WrittenObjects::default());
 }
 
-/// Makes the load of a plan, and records the objects that the load writes. The load starts when `clock` is zero.
-/// Without a clock, it starts now.
+/// Makes the load of a plan, and records the objects that the load writes. The load starts at the zero of `clock`, or
+/// now if there is no clock.
 pub fn make_load(
     clock: Option<MonotonicClock>,
     plan: &Plan,

@@ -60,7 +60,7 @@ impl<'m> Received<'m> {
         Self { agents, progress, watch, shown: false, started_unix_ms: None }
     }
 
-    /// Returns the directory of an agent, if the agent has sent the begin of its run.
+    /// Returns the directory of an agent's records; `None` if the agent has not sent its first record.
     pub fn directory(&self, index: usize) -> Option<&Path> {
         self.agents.get(index).filter(|agent| agent.begin.is_some()).map(|agent| agent.directory.as_path())
     }
@@ -127,7 +127,7 @@ impl<'m> Received<'m> {
         self.watch.as_ref().and_then(Watch::decision).map(stopped_early)
     }
 
-    /// Returns what was observed about the objectives of a level.
+    /// Returns the observations of the objectives of a level.
     pub fn evidence(&self) -> Option<LevelEvidence> {
         self.watch.as_ref().and_then(Watch::evidence)
     }

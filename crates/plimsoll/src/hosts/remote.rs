@@ -35,7 +35,7 @@ const END_WAIT: Duration = Duration::from_secs(15);
 /// Time during which error messages may arrive after the end of a connection.
 const ERRORS_WAIT: Duration = Duration::from_millis(200);
 
-/// The way to start agents.
+/// The settings for starting agents.
 pub struct Launcher<'p> {
     /// The command that connects to a host, with its first arguments.
     pub ssh: Vec<String>,
@@ -49,7 +49,7 @@ pub struct Launcher<'p> {
 pub struct Remote {
     child: Child,
     errors: Errors,
-    /// Receiver whose end means that all error messages were read.
+    /// Is disconnected as soon as all error messages have been read.
     all_read: Receiver<()>,
 }
 
@@ -85,7 +85,8 @@ impl Launcher<'_> {
         }
     }
 
-    /// Returns the commands that start the program, if the host has it.
+    /// Returns shell commands that start the program. They exit with [`MISSING`] if the host does not have this
+    /// version.
     fn start_script(&self) -> String {
         let run = |path: &str| format!("echo {MARK}; exec {path} agent");
         match &self.path {
@@ -100,7 +101,7 @@ impl Launcher<'_> {
         }
     }
 
-    /// Returns the commands that save standard input as the program. A damaged or incomplete copy never gets the name
+    /// Returns shell commands that save standard input as the program. A damaged or incomplete copy never gets the name
     /// of the program.
     fn copy_script(&self) -> String {
         let hash = self.program.hash();
@@ -113,7 +114,7 @@ impl Launcher<'_> {
         )
     }
 
-    /// Returns the path of the copied program on a host, in the form of its shell.
+    /// Returns the path of the copied program on a host, as a text that the shell of the host expands.
     fn place(&self) -> String {
         let hash = self.program.hash().to_string();
         let version = env!("CARGO_PKG_VERSION");
@@ -150,7 +151,7 @@ impl Launcher<'_> {
         }
     }
 
-    /// Runs commands on a host.
+    /// Runs shell commands on a host.
     fn run(&self, host: &str, script: &str) -> Result<Connection, String> {
         let Some((program, words)) = self.ssh.split_first() else { return Err("the ssh command is empty".to_owned()) };
         let timeout = format!("ConnectTimeout={CONNECT_SECONDS}");
@@ -222,7 +223,7 @@ impl Drop for Remote {
     }
 }
 
-/// Reads until the line before the messages. Returns `false` if it does not come.
+/// Reads up to the line [`MARK`]. Returns `false` if the output ends before this line.
 fn greeted(output: &mut impl BufRead) -> bool {
     let mut output = output.take(GREETING_MAX);
     let mut line = Vec::new();

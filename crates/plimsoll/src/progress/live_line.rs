@@ -49,7 +49,7 @@ pub fn write(text: &str) {
     overlay::rewrite_line(&text);
 }
 
-/// Returns the text of the live line; `None` before there is anything to show.
+/// Returns the text of the live line; `None` if there is nothing to show yet.
 pub fn text(state: &State) -> Option<String> {
     match &state.fill {
         Some(fill) if fill.phase == Phase::Upload => Some(fill.line()),

@@ -62,7 +62,7 @@ impl fmt::Debug for Progress {
 }
 
 impl Progress {
-    /// Returns progress that is shown in this way, as far as the terminal permits.
+    /// Returns progress that is shown in the given way, or in the nearest way that the terminal allows.
     pub fn new(view: View) -> Self {
         let surface = match view.possible() {
             View::None => return Self::default(),
@@ -184,7 +184,7 @@ impl Frames {
 
 impl Drop for Shown {
     fn drop(&mut self) {
-        // Progress that was never drawn must not close the view of other progress.
+        // If this progress was never drawn, an open view belongs to other progress, so do not close that view.
         if matches!(&self.surface, Surface::View(frames) if frames.drawn.is_some()) {
             overlay::remove();
         }

@@ -46,7 +46,7 @@ fn of_cell(base: &Path, records: &[StudyRecord], cell: &str) -> Vec<Discrepancy>
     pairs.filter(|(one, other)| one.0 != other.0).filter_map(between).collect()
 }
 
-/// Adds the operations in the readable part of a log.
+/// Adds the operations of a log, up to the first damage.
 fn read(run: &Path, objects: &mut Objects) {
     let damaged =
         |why: &str| console::eprintln(&format!("cannot read all of the operation log in {}: {why}", run.display()));

@@ -123,13 +123,13 @@ fn intervals<'s>(
     receiver
 }
 
-/// Returns the position of an interval in the merged run. The drain comes last, because the drain of a run that ended
-/// early overlaps with the measured windows of the others.
+/// Returns the position of an interval in the merged run. All drains come last, because a run that ended early drains
+/// while other runs are still being measured.
 pub fn order(interval: &Interval) -> (bool, Instant) {
     (interval.stage == Stage::Drain, interval.start)
 }
 
-/// Adds an interval of a further run to the sum of intervals with the same position.
+/// Adds the interval of another run to the sum of the intervals with the same position.
 pub fn add(sum: &mut Option<Interval>, interval: Interval) {
     match sum {
         Some(sum) => sum.merge(&interval),

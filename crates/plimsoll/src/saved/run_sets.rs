@@ -80,8 +80,8 @@ impl RunSet {
     }
 }
 
-/// Maximum depth of subdirectories in which to search for runs. Studies use `CELL/TRIAL`, and `redirects` uses
-/// `LIST/PAIR-WAY`.
+/// Maximum depth of subdirectories in which to search for runs. Studies save runs in `CELL/TRIAL`, and `redirects`
+/// saves them in `LIST/PAIR-WAY`.
 const DEPTH: usize = 2;
 
 /// Returns the first run, study or search in the subdirectories of `base`.

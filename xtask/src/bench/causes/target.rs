@@ -105,7 +105,7 @@ fn arguments(behavior: Behavior) -> Vec<String> {
     ]
 }
 
-/// Returns the two addresses that the target prints, once the whole line is there.
+/// Returns the two addresses in the output of the target; `None` until their line is complete.
 fn addresses(text: &str) -> Option<(String, String)> {
     let (plain, secure) = text.strip_suffix('\n')?.strip_prefix("ready ")?.split_once(' ')?;
     Some((plain.to_owned(), secure.to_owned()))

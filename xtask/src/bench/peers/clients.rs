@@ -135,7 +135,7 @@ impl Client {
         words
     }
 
-    /// Returns the flag with which the client accepts a self-signed certificate; `None` if it needs no flag.
+    /// Returns the flag that makes the client accept a self-signed certificate; `None` if it needs no flag.
     fn insecure_flag(self, work: Workload) -> Option<&'static str> {
         match self {
             Self::Plimsoll | Self::Oha if work.is_secure() => Some("--insecure"),

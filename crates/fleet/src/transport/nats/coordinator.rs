@@ -155,7 +155,7 @@ impl NatsToAgents {
     }
 }
 
-/// Calls all agents once. Returns those that reply, and whether they are busy.
+/// Calls all agents once. Returns the agents that reply, and whether each of them is busy.
 fn offers(bus: &Bus, run: &RunId) -> BTreeMap<AgentName, bool> {
     let mut offers = BTreeMap::new();
     let until = Instant::now() + CALL_EVERY;

@@ -1,8 +1,8 @@
-//! One end of a link between a coordinator and an agent, over a bus that loses messages. Everything arrives once and in
-//! order.
+//! One end of a link between a coordinator and an agent, over a bus that loses messages. The link delivers every
+//! message once and in order.
 //!
-//! Messages of the protocol are split into numbered pieces. The receiver acknowledges the pieces that arrived without a
-//! gap, and ignores others. The sender keeps pieces until they are acknowledged, and repeats them after
+//! Messages of the protocol are split into numbered pieces. The receiver acknowledges pieces that arrive in order, and
+//! ignores pieces after a gap. The sender keeps pieces until they are acknowledged, and repeats them after
 //! [`REPEAT_AFTER`]. The link does no I/O and reads no clock.
 
 use super::super::{QUEUE_MAX, SendError};

@@ -33,13 +33,13 @@ type ReadAt<'a> = dyn FnMut(u64, &mut [u8]) -> io::Result<()> + 'a;
 pub struct Objects {
     /// The location to which the objects are uploaded.
     pub location: DatasetLocation,
-    /// The locations for other requests, if the flags name a system.
+    /// The locations for reading and deleting objects; `None` if the flags name no system.
     system: Option<SystemLocations>,
     /// Names and sizes of the objects.
     pub set: ObjectSet,
     /// The directory of the files, if the objects are local files.
     pub source: Option<SourceDirectory>,
-    /// Description of the set.
+    /// Description of the set, for the identity of the fill.
     about: serde_json::Value,
     /// The plan that uploads all objects once, with retries.
     pub upload: Plan,
@@ -154,7 +154,7 @@ impl Objects {
         Ok(RequestPlan { response_body: self.compared(), ..request })
     }
 
-    /// Returns the comparison for objects that are read back.
+    /// Returns the check for the bodies of objects that are read back.
     fn compared(&self) -> ResponseBody {
         match &self.set {
             ObjectSet::Dataset(dataset) => ResponseBody::Compared(Arc::new(Content::new(dataset.description().seed))),
@@ -222,7 +222,7 @@ impl Objects {
         Ok(())
     }
 
-    /// Returns the identity of the fill. If the fill does not exist, writes the list of its files.
+    /// Returns the identity of the fill. If the fill has no list of its files yet, writes this list.
     pub fn identity(&self, reservation: &Reservation) -> Result<Identity, StoreError> {
         let (copies, tree_digest) = match &self.set {
             ObjectSet::Dataset(_) => (1, None),

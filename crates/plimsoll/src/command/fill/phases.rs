@@ -97,8 +97,8 @@ fn carry_out_until_gone(
     Ok(end)
 }
 
-/// Returns the reason why two consecutive phases ended. If the second phase did not finish, this is the reason of the
-/// second phase, otherwise the reason of the first phase.
+/// Returns the common end of two consecutive phases, which is the end of the second phase if that phase did not finish,
+/// and the end of the first phase otherwise.
 fn after(first: SessionEnd, second: SessionEnd) -> SessionEnd {
     if second == SessionEnd::Finished { first } else { second }
 }
@@ -272,7 +272,7 @@ fn deleted(number: u64, op: &OpEntry) -> Record {
     if is_gone { Record::Deleted(vec![number]) } else { Record::NotDeleted(vec![number]) }
 }
 
-/// Returns the record for an object whose operation has ended.
+/// A function that returns the record for an object from the end of its operation.
 type RecordOf = dyn Fn(u64, &OpEntry) -> Record;
 
 /// A phase that makes a request for each stored object.
@@ -286,7 +286,7 @@ struct Phase<'a> {
     record_of: &'a RecordOf,
 }
 
-/// Returns, in words, the stop rules that also apply to the phases after the uploads.
+/// Returns the text and the current value of each stop rule that also applies after the uploads.
 fn rules_after_uploads(session: &Session) -> Vec<(String, Option<String>)> {
     upload_journal::rules_so_far(session, |rule| matches!(rule, StopRule::Gone(_)))
 }

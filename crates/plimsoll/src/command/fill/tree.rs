@@ -37,7 +37,7 @@ impl SourceDirectory {
         &self.path
     }
 
-    /// Returns whether the path does not exist or is another directory by now.
+    /// Returns whether the path no longer exists, or leads to another directory now.
     pub fn is_gone(&self) -> bool {
         inode(&self.path).ok() != Some(self.inode)
     }

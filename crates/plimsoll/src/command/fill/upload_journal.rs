@@ -238,7 +238,7 @@ fn number(money: &Money) -> Option<(String, f64)> {
     Some((money.currency.to_string(), money.amount.to_decimal(METRIC_DECIMALS).parse().ok()?))
 }
 
-/// Returns the stop rules for which `applies` returns `true`, in words, with their values so far.
+/// Returns the text and the current value of each stop rule for which `applies` returns `true`.
 pub fn rules_so_far(session: &Session, applies: impl Fn(&StopRule) -> bool) -> Vec<(String, Option<String>)> {
     let totals = &session.state.totals;
     let value = |(rule, bandwidth): (StopRule, Option<DataRate>)| {

@@ -129,8 +129,8 @@ pub fn check(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Refuses flags that the search sets itself on this number of machines, and flags that contradict each other. The plan
-/// may need files that only the machines have.
+/// Refuses flags that the search sets itself on this number of machines, and flags that contradict each other. Does not
+/// check the plan, because the plan may need files that only the machines have.
 fn check_on(args: &Args, machines: NonZeroU64) -> Result<(), Failure> {
     let (common, search) = args.common();
     common.output.check_files()?;

@@ -66,7 +66,7 @@ struct Levels<'l> {
     regular: bool,
     base: PathBuf,
     log: StudyLog,
-    /// Each level that was run, with its load in steps.
+    /// Each level that was run, and its load in steps of the search.
     levels: Vec<(u64, Level)>,
 }
 
@@ -149,7 +149,7 @@ impl Levels<'_> {
         self.options.progress.show(|state| state.line.iter_mut().for_each(|line| line.step = step));
     }
 
-    /// Runs a level. Returns `None` if the user interrupts. A level that confirms an earlier result never stops early.
+    /// Runs a level. Returns `None` if the user interrupts. If `confirming` is `true`, the level does not stop early.
     fn run(&mut self, level: u64, confirming: bool) -> Result<Option<(Outcome, SavedRun)>, Failure> {
         let load = self.settings.args.on.load(level);
         let name = format!("{LEVELS}/{:02}-{load}", self.levels.len() + 1);

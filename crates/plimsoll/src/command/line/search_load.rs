@@ -26,7 +26,7 @@ const TIME: Duration = Duration::from_secs(5);
 pub enum SearchLoad {
     /// A few operations before the first level. If the target cannot be reached, the search fails.
     Before,
-    /// A level, in steps of the unit.
+    /// A level. The value is its load, in steps of the search.
     Level(u64),
     /// A few operations after a failed level, which show whether the target has recovered.
     Recovery,

@@ -83,7 +83,7 @@ impl Recovery {
             asked += 1;
             let Some(run) = self.ask(load)? else { return Ok(Recovered::Whole) };
             let now = run.summary().all.service.quantile(0.5).map(Duration::from_nanos);
-            // Unfinished operations show that the target responds too, because they may only need more time.
+            // Unfinished operations may only need more time, so they do not show that the target is gone.
             serves |= run.summary().all.ok > 0 || run.summary().stats.measured.unfinished > 0;
             let recovered = now.is_some_and(|now| now <= allowed) && run.summary().all.failed == 0;
             let waited = begun.elapsed();

@@ -104,7 +104,7 @@ impl<'a> LocationClient<'a> {
         &self.plan
     }
 
-    /// Returns the numbers of objects that runs of `mix` wrote next to this dataset, at most 1000.
+    /// Returns the numbers of up to 1000 objects that runs of `mix` wrote next to this dataset.
     pub fn list_mix_objects(&self, dataset: &Dataset) -> Result<Vec<u64>, Failure> {
         let prefix = format!("{}{}", self.location.prefix, fresh_prefix(dataset.description().seed.0));
         let query = format!("list-type=2&max-keys=1000&prefix={}", wire::percent::parameter(&prefix));
@@ -130,7 +130,7 @@ impl<'a> LocationClient<'a> {
             let reply = self.send(&RequestPlan { query: Some(query.into()), ..get() }, "")?;
             match reply.status {
                 200 => {}
-                // renterd lists open uploads, but only those of a whole bucket.
+                // renterd lists open uploads only for a whole bucket, and not for a prefix.
                 501 if !filter.is_empty() => {
                     filter.clear();
                     continue;

@@ -171,7 +171,7 @@ impl Run {
         self.stop.time
     }
 
-    /// Returns the estimated time left, based on the clock or on the progress so far.
+    /// Returns the estimated time left. The first stop condition that is expected to be met ends the run.
     pub fn left(&self) -> Option<Duration> {
         let elapsed = self.now.as_secs_f64() - self.warmup.as_secs_f64();
         let by_clock = self.stop.time.map(|time| time.as_secs_f64() - elapsed);
@@ -185,7 +185,7 @@ impl Run {
             .then(|| Duration::try_from_secs_f64(soonest.max(0.0)).unwrap_or(Duration::MAX))
     }
 
-    /// Returns the number of measured operations that ended, and of all operations if it is planned.
+    /// Returns the number of measured operations that ended, and the planned number of operations.
     pub fn operations(&self) -> (u64, Option<u64>) {
         (self.done, self.stop.ops.map(NonZeroU64::get))
     }
@@ -203,8 +203,8 @@ impl Run {
         all.reduce(f64::max).map(|done| done.clamp(0.0, 1.0))
     }
 
-    /// Returns the end of the time that charts show, in seconds on the clock of the run: the planned end, or the time
-    /// so far.
+    /// Returns the end of the time that charts show, in seconds on the clock of the run. This is the planned end, or
+    /// the current time if that is later.
     pub fn charted(&self) -> f64 {
         let planned = self.stop.time.map_or(0.0, |time| (time + self.warmup).as_secs_f64());
         planned.max(self.now.as_secs_f64()).max(1.0)

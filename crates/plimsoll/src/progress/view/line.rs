@@ -97,7 +97,7 @@ fn row(load: f64, level: Option<&Level>, (most, width): (f64, usize), theme: The
     let metrics = &level.metrics;
     let ok = metrics.ok_per_second;
     let about = format!("{}{}", level.outcome.about(), if level.certain { "" } else { " ≈" });
-    // For failed levels, the row has a shorter bar and the reason.
+    // A level that did not pass has a reason, which is shown next to its bar.
     let why = level.reason.as_ref().map(|why| format!(" {why}")).unwrap_or_default();
     Row::new([
         load,
