@@ -9,7 +9,7 @@ export const TIME_STEPS: number[] = [
 /** Percentiles that have a tick on the percentile axis. */
 export const PERCENTILE_TICKS: readonly number[] = [0, 0.5, 0.9, 0.99, 0.999, 0.9999];
 
-/** Returns the position of a quantile on the percentile axis. From p90 to p99 is as far as from p99 to p99.9. */
+/** Returns the position of a quantile on the percentile axis. The distance from p90 to p99 equals the distance from p99 to p99.9. */
 export function position(q: number): number {
   return -Math.log10(1 - q);
 }
@@ -19,7 +19,7 @@ export function quantileAt(x: number): number {
   return 1 - 10 ** -x;
 }
 
-/** Returns the top of an axis that begins at 0: a round number (a multiple of 1, 2 or 5) above `most`. */
+/** Returns the top of an axis that begins at 0: a round number above `most`, with steps of 1, 2 or 5 times a power of ten. */
 export function top(most: number): number {
   if (!(most > 0)) return 1;
   const step = 10 ** Math.floor(Math.log10(most / 4));
@@ -27,7 +27,7 @@ export function top(most: number): number {
   return Math.ceil((most / (nice * step)) * 1.02) * nice * step;
 }
 
-/** Returns the ends of a logarithmic axis: round numbers (1, 2 or 5 of a decade) just outside the values. */
+/** Returns the ends of a logarithmic axis: 1, 2 or 5 times a power of ten, just outside the values. */
 export function decades(low: number, high: number): [number, number] {
   const steps = (value: number) => [1, 2, 5, 10].map((factor) => factor * 10 ** Math.floor(Math.log10(value)));
   const down = steps(low).filter((step) => step <= low * 1.0001).pop() ?? low;

@@ -47,7 +47,7 @@ export function bytes(value: number): string {
   return `${decimal(amount, unit === "B" ? 0 : 2)} ${unit}`;
 }
 
-/** `12.34 %`. Only a share of 1 is shown as 100 %, and only 0 as 0 %. */
+/** `12.34 %`, from a fraction in 0..1. Only exactly 1 is shown as 100 %, and only exactly 0 as 0 %. */
 export function share(ofOne: number): string {
   const percent = ofOne * 100;
   if (percent > 99.995 && percent < 100) return "> 99.99 %";

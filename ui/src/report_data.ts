@@ -125,7 +125,7 @@ export interface Bound {
   value: number;
 }
 
-/** A load line. It lies between a load that passed and one that failed, or above one that passed. */
+/** A load line. It lies between a load that passed and a load that failed. If no load failed, it is at least the load that passed. */
 export interface Bracket {
   label: string;
   order: number;
@@ -133,7 +133,7 @@ export interface Bracket {
   failed: number | null;
 }
 
-/** A unit: operations per second, bytes per second, a count, nanoseconds, a share of 1, or a multiple of another value. */
+/** A unit: operations per second, bytes per second, a count, nanoseconds, a fraction (0.02 is shown as 2 %), or a multiple of another value. */
 export type Unit = "rate" | "bytes" | "size" | "count" | "time" | "share" | "ratio";
 
 export type Role = "main" | "secondary" | "third" | "failed" | "line-0" | "line-1" | "line-2" | "line-3" | "line-4" | "line-5";

@@ -40,7 +40,7 @@ export function valueRange(plot: PointsPlot): [number, number] | null {
 function ends(plot: PointsPlot, found: [number, number] | null): [number, number] {
   const [low, high] = found ?? [1, 1];
   if (plot.log) return decades(low, high);
-  // If the axis started at 0 %, one failure in a hundred or in a thousand could not be seen.
+  // On an axis that starts at 0 %, one failure in a hundred or in a thousand could not be seen, so start higher if possible.
   if (plot.unit === "share") return [[0.99, 0.9].find((from) => low >= from) ?? 0, Math.max(1, high)];
   return [0, top(high)];
 }
@@ -57,7 +57,7 @@ function at(plot: PointsPlot, line: Marks, x: number): string {
   return found.length > 0 ? found.join(", ") : "–";
 }
 
-/** Returns a text that says whether the objectives were met at a position. */
+/** Returns a text that states whether the objectives were met at a position. */
 function outcome(plot: PointsPlot, x: number): string {
   const all = plot.lines.flatMap((line) => line.points.filter((mark) => mark.x === x).map((mark) => mark.shape));
   const [passed, failed] = [all.includes("passed"), all.includes("failed")];
@@ -104,7 +104,7 @@ function brackets(plot: PointsPlot): (self: uPlot) => void {
     for (const bracket of plot.brackets) {
       const from = self.valToPos(bracket.passed, "x", true);
       const to = bracket.failed === null ? from : self.valToPos(bracket.failed, "x", true);
-      // If a search was precise, its band would be too narrow to see.
+      // Give the band a minimum width, because the band of a precise search would be too narrow to see.
       const width = Math.max(3 * devicePixelRatio, to - from);
       ctx.fillStyle = faint(color(bracket.order), bracket.failed === null ? 0.6 : 0.25);
       ctx.fillRect(from, bbox.top, width, bbox.height);

@@ -1,4 +1,4 @@
-/** The chart of times by percentile. From p90 to p99 is as far as from p99 to p99.9, so that the tail is visible. */
+/** The chart of times by percentile. The distance from p90 to p99 equals the distance from p99 to p99.9, so that the tail is visible. */
 
 import uPlot from "uplot";
 import { PERCENTILE_TICKS, position, quantileAt } from "../axis";

@@ -47,7 +47,7 @@ function rows(plot: SeriesPlot, times: Times): HTMLElement {
   return table("Numbers of this chart", ["from", ...plot.lines.map((line) => line.label)], [true], cells);
 }
 
-/** Returns a line, and the two lines that bound its band. The two have no color of their own. */
+/** Returns the series of a line, and the two invisible series that bound its band. */
 function drawn(line: Line): uPlot.Series[] {
   const common = { points: { show: false } };
   const main = { ...common, label: line.label, width: 1.5, stroke: () => theme.now.roles[line.role] };

@@ -30,7 +30,7 @@ const PLAIN: readonly Shape[] = [
   { letter: "◀", draw: polygon([[-1.1, 0], [0.9, -1.1], [0.9, 1.1]]) },
 ];
 
-/** Returns the shape of a line's plain marks. After the last color, colors start again with other shapes. */
+/** Returns the shape of a line's plain marks. Lines beyond the last color use the first colors again, with other shapes. */
 function plain(order: number): Shape {
   return PLAIN[(order + Math.floor(order / LINES)) % PLAIN.length] ?? CIRCLE;
 }

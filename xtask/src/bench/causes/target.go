@@ -5,7 +5,7 @@
 // monotonic clock.
 //
 // A request arrives when the kernel has received its bytes, and ends when the kernel has accepted the response. Apart
-// from the planned work, the time between the two is latency of the target. See conn.
+// from the planned work, the time between these two instants is latency of the target. See conn.
 package main
 
 import (
@@ -50,7 +50,7 @@ var (
 // The times of one request.
 type entry struct {
 	arrival  int64 // the kernel had received the request's header
-	received int64 // time from then until it had received the body
+	received int64 // time from arrival until the kernel had received the body
 	asked    int64 // the handler had the request and requested a place to serve it
 	start    int64 // the request got a place
 	end      int64 // the work was done and the place was free again
@@ -270,7 +270,8 @@ func (s *server) followClock() {
 	sample := func() {
 		best := int64(math.MinInt64)
 		for i := 0; i < 5; i++ {
-			// The time of day is read first, so a delay between the two readings makes the difference smaller.
+			// The time of day is read first, so a delay between the two readings makes the difference smaller. The largest
+			// difference is therefore the most exact one.
 			now := time.Now()
 			if offset := now.UnixNano() - int64(now.Sub(s.epoch)); offset > best {
 				best = offset
@@ -290,7 +291,7 @@ func (s *server) followClock() {
 // bytes that are written.
 //
 // If there is one request at a time on a connection, the last read before a handler starts is the read of its request.
-// If there are several, the last read may be that of a later request, and the next write may belong to an earlier
+// If there are several requests at a time, the last read may belong to a later request, and the next write to an earlier
 // response. The times in the log would then be too short.
 type conn struct {
 	net.Conn
