@@ -12,7 +12,7 @@ const PAGES: [(&str, &str, usize); 3] = [
     ("metrics.md", include_str!("../../../docs/metrics.md"), 1),
 ];
 
-/// Returns the commands of a page: code in a line of text or of a table, and the lines of blocks.
+/// Returns the commands of a page: code in the text and in tables, and lines of code blocks that begin with `$`.
 fn commands(page: &str) -> Vec<String> {
     let mut commands = Vec::new();
     for line in page.lines() {

@@ -1,8 +1,8 @@
 //! The state machine of the coordinator.
 //!
 //! The caller passes in messages, ends of connections and instants of the coordinator's clock, and carries out the
-//! actions in order. An agent that is lost before all agents have started aborts the run. Later, the others finish, and
-//! the run is partial unless the loss was tolerated. A lost agent is never replaced.
+//! actions in order. An agent that is lost before all agents have started aborts the run. If an agent is lost later,
+//! the other agents finish, and the run is partial unless the loss was tolerated. A lost agent is never replaced.
 
 mod outcome;
 

@@ -20,7 +20,7 @@ pub struct Access {
     pub flags: Vec<String>,
     /// Configuration file for `ssh` that replaces the user's file.
     pub ssh_config: Option<PathBuf>,
-    /// The system to poll. Without other credentials, its password comes from an environment variable.
+    /// The system to poll. If there are no other credentials, its password is read from an environment variable.
     pub system: Option<System>,
 }
 

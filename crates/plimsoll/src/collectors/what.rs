@@ -10,7 +10,7 @@ use measure::series::Column;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Directory of this host. The free space of its file system is collected.
+/// The free space of the file system that contains this directory is collected.
 const DISK: &str = ".";
 /// Maximum length of a user-defined part of a column name, in characters.
 const LABEL_MAX: usize = 32;

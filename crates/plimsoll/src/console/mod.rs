@@ -41,8 +41,8 @@ pub fn is_reader_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::BrokenPipe || (error.kind() != io::ErrorKind::StorageFull && hung_up())
 }
 
-/// Writes a message to standard error. While a live view is open, the view shows the message. The message then also
-/// follows after the view.
+/// Writes a message to standard error. While a live view is open, the view shows the message, and the message is
+/// printed when the view is closed.
 pub fn eprintln(text: &str) {
     overlay::message(text);
 }

@@ -116,7 +116,7 @@ fn longest_random_range(plan: &Plan) -> Option<u64> {
     lengths.max()
 }
 
-/// Returns a warning if objects are shorter than the range, because each of their requests then reads the whole object.
+/// Returns a warning if objects are shorter than the range, because each request for such an object reads all of it.
 fn ranges_beyond_objects(plan: &Plan) -> Option<String> {
     let length = longest_random_range(plan)?;
     let sizes = || plan.targets.items().iter().filter_map(|item| item.size);

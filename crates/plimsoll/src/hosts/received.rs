@@ -45,8 +45,8 @@ struct Agent {
 }
 
 impl<'m> Received<'m> {
-    /// Returns the records of agents with these names. Nothing was received yet. A level of a search has a monitor, which
-    /// ends it early.
+    /// Creates the records of agents with these names, before anything is received. A level of a search has a monitor,
+    /// which can end the level early.
     pub fn new(base: &Path, names: &[String], progress: Progress, monitor: Option<MonitorOfLevel<'m>>) -> Self {
         let agent = |(index, name): (usize, &String)| Agent {
             directory: agent_directory(base, index, name),

@@ -20,7 +20,7 @@ use store::{EndReason, Fleet, FleetAgent, SavedRun};
 /// Maximum length of the saved reason for a loss, in characters.
 const LOST_MAX: usize = 1000;
 
-/// An agent, and what it sent; `None` if it was lost before it sent anything.
+/// An agent and the run that it sent; `None` if the agent was lost before it sent anything.
 struct Part<'e> {
     agent: &'e AgentResult,
     source: Option<SourceRun>,

@@ -37,8 +37,8 @@ pub struct Pass {
     pub request: RequestPlan,
     /// Name of this work in the live line, for example `preparing`.
     pub doing: &'static str,
-    /// End of an error message that begins with a text such as `3 of 10 objects`. An example is `are written; the same
-    /// command writes all of them again`.
+    /// End of an error message that begins with a count of objects, such as `3 of 10 objects`. An example is
+    /// `are written; the same command writes all of them again`.
     pub done: &'static str,
     /// Handling of missing and damaged objects.
     pub search: Search,

@@ -154,7 +154,7 @@ pub fn print(study: &SavedStudy, format: OutputFormat) -> Result<(), Failure> {
     }
 }
 
-/// Returns the tables of the trials, the searches and the fills, as far as there are any. `full` tables have all
+/// Returns the tables of the trials, the searches and the fills. Leaves out tables without rows. `full` tables have all
 /// columns, and the other tables fit on a terminal.
 fn tables(study: &SavedStudy, order: &Order<'_>, full: bool) -> Vec<String> {
     use report::study::{fills, load_lines, short_text, text};

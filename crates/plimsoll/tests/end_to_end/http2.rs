@@ -21,7 +21,7 @@ fn requests_and_bytes_equal_those_of_the_log() {
         (TLS, "/f/64m", 64 * MIB, 8, "4", "2", 2),
         (PLAIN, "/f/1k", KIB, 2000, "16", "4", 4),
         (PLAIN, "/f/1m", MIB, 50, "4", "100", 1),
-        // The bodies together are larger than what nginx could queue at once without flow control.
+        // The bodies together are larger than the amount that nginx could queue without flow control.
         (PLAIN, "/f/64m", 64 * MIB, 16, "16", "100", 1),
     ] {
         let Some(nginx) = Nginx::start(setup) else { return };

@@ -103,7 +103,7 @@ fn owners_of_the_objects_in_a_bucket_are_found() {
     with_keys(&["prepare", "s3://bbb/other", "--make-bucket", "--count", "3", "--size", "1KiB"]).expect(0);
     with_keys(&["put", "s3://bbb/1KiB-set", "--from", "tree", "--print", "none"]).expect(0);
     let entry = format!("http://{}/blackhole", addresses[2]);
-    // The credentials for the cluster are not for the storage, whose requests have a signature.
+    // These credentials are for the cluster. They must not be sent to the storage, whose requests have a signature.
     let list = ["owners", &entry, "--list", "s3://bbb/1KiB-set", "-u", "me:${PASSWORD}", "--out", "owners"];
     let mut command = place.command(list);
     command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);

@@ -234,8 +234,8 @@ fn temporary_keys_are_renewed_during_a_run() {
     server.stop();
 }
 
-/// A mock of a token service. The keys of the mock are valid for 4 s. After `rotated` exists, they have another access
-/// key. Returns its address, and the number of requests so far.
+/// A mock of a token service. The keys of the mock are valid for 4 s. As soon as the file `rotated` exists, the keys
+/// have another access key. Returns the address of the mock, and the number of requests so far.
 fn token_service(rotated: std::path::PathBuf) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("can bind a port");
     let address = format!("http://{}", listener.local_addr().expect("the port is known"));

@@ -100,7 +100,8 @@ fn uploads_that_a_probe_leaves_are_aborted() {
     let report = Report::read(&ended);
     assert_eq!(report.number("/operations/ok"), 1);
     let uploads = report.at("/failures/open_uploads");
-    // The probe has two slots. On a busy host, the response with the ID may arrive too late.
+    // The probe has two slots, so it leaves two uploads. On a busy host, the response with an upload's ID may arrive
+    // too late, and the upload then counts as possibly open.
     let open =
         uploads["aborted"].as_u64().zip(uploads["possibly_open"].as_u64()).map(|(known, unknown)| known + unknown);
     assert_eq!((open, &uploads["not_aborted"]), (Some(2), &0.into()), "{uploads}: {}", ended.stderr);
@@ -114,8 +115,8 @@ fn cleanup_finds_and_aborts_uploads_of_a_killed_run() {
     let place = TestDir::new();
     let bucket = ["prepare", "s3://bucket/x", "--make-bucket", "--count", "1", "--size", "1", "--print", "none"];
     run(&place, &server.endpoint(), &bucket).expect(0);
-    // With two slots, a client has at most two open uploads. If more uploads are open, some are not from the first
-    // client. This is true even if the server carries out one more completion after the kill.
+    // A client has two slots, so the first client leaves at most two open uploads. If three uploads are open, at least
+    // one of them belongs to the second client, even if the server completes another upload after the kill.
     let put = |location: &str, open: usize| {
         let words = [&["put", location, "--print", "none"][..], &PARTS].concat();
         let mut command = place.command(words);

@@ -1,9 +1,9 @@
 //! `cargo xtask bench peers`: client CPU per request or per GB, compared with other load testers.
 //!
 //! nginx runs on core 0, and the clients run one after the other on core 1. In each round, every client runs once, in
-//! random order. Each round therefore yields one pair of costs for every peer, which are Plimsoll's cost and the peer's
-//! cost. The cost is the client's CPU time as measured by the kernel, divided by the requests that nginx counts or by
-//! the bytes that the network interface counts. No number comes from a client.
+//! random order. So each round yields a pair of costs for every peer: Plimsoll's cost and the peer's cost. The cost is
+//! the client's CPU time as measured by the kernel, divided by the requests that nginx counts or by the bytes that the
+//! network interface counts. No number comes from a client.
 
 mod clients;
 mod goals;

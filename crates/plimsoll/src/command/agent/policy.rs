@@ -29,7 +29,7 @@ pub struct Policy {
     verbs: Option<Vec<String>>,
 }
 
-/// A host that may get load, and its port; `None` for all ports.
+/// A host that may get load, and its port; `None` means all ports.
 #[derive(Debug, PartialEq, Eq)]
 struct Allowed {
     host: String,

@@ -114,8 +114,7 @@ fn requests_of(size: u64, part_bytes: NonZeroU64) -> u64 {
     size.div_ceil(part_bytes.get()).max(1) + 2
 }
 
-/// Returns an example of usage that needs every price of a fill. The bill of this example shows which prices are
-/// missing.
+/// Returns an example of usage that needs every price of a fill, so that its bill shows which prices are missing.
 fn example() -> cost::Usage {
     let totals = Totals { objects: 1, file_bytes: 1, sent_bytes: 1, attempts: 1, ..Totals::default() };
     usage(&totals, &Months::zero())

@@ -27,7 +27,7 @@ pub struct Session {
     /// Time during which earlier sessions ran.
     active_before: Duration,
     started: Instant,
-    /// Time of the last `Alive` record, which shows that the session still runs.
+    /// Time of the last `Alive` record. These records show how long the session ran, even if it is killed.
     alive: Instant,
     /// Number of the session.
     number: u32,

@@ -22,8 +22,7 @@ const SHOW: Duration = Duration::from_millis(500);
 /// Maximum number of objects for which the total size is calculated, to estimate the remaining time. The limit applies
 /// only if sizes differ.
 const ADDED_UP_MAX: u64 = 1_000_000;
-/// Longest remaining time to show, in seconds. Estimates above this value occur only before the first bytes are
-/// written.
+/// Longest remaining time to show, in seconds. Estimates exceed this value only before the first bytes are written.
 const LEFT_MAX_S: f64 = 3.2e7;
 
 /// The work of all threads, and their progress.

@@ -45,8 +45,8 @@ pub fn of(args: &Args, machines: NonZeroU64) -> ExpectedTime {
 }
 
 /// Returns the additional time in seconds that the levels take when the bracket is halved, compared with the minimum
-/// duration of a level. The load line is assumed to be near `rate`, and service times to vary exponentially. Halfway
-/// through a bracket, the mean distance to the line is a quarter of the bracket.
+/// duration of a level. Assumes that the load line is near `rate`, and that service times vary exponentially. At each
+/// halving, the mean distance of the level to the line is a quarter of the bracket.
 fn decisions(rate: f64, level: LevelDuration, bounds: Bounds) -> f64 {
     let distance = |halving: u32| 0.25 / 2_f64.powf(f64::from(halving));
     let longer = |halving| level.estimated(rate, distance(halving)).saturating_sub(level.min).as_secs_f64();

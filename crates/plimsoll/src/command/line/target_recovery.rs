@@ -1,9 +1,9 @@
 //! Recovery of a target after a level that overloaded it.
 //!
 //! An overloaded target may still be busy with its backlog. The next level would then measure the backlog instead of
-//! the target. The search therefore waits, and measures a few operations, one after the other, again and again. The
-//! wait ends when these operations are about as fast as before the first level. Before the wait, a message shows the
-//! maximum wait, which the search calculates from the backlog and the target's rate.
+//! the target. The search therefore waits until a few operations, made one after the other, are about as fast as before
+//! the first level. It measures such operations repeatedly. Before the wait, a message shows the maximum wait, which
+//! the search calculates from the backlog and the target's rate.
 
 use super::make_load::{MadeLoad, MakeLoad};
 use super::search_load::SearchLoad;

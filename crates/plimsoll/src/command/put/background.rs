@@ -37,7 +37,8 @@ pub fn source<'p>(args: &Args, path: &'p Path) -> Result<Cow<'p, Path>, Failure>
     absolute.map(Cow::Owned).map_err(|error| Failure::usage(format!("--from {}: {error}", path.display())))
 }
 
-/// Refuses uploads without local files, and settings of a body that the client does not send.
+/// Refuses background uploads without local files. Also refuses settings of request bodies, because the client sends
+/// none.
 pub fn check(args: &Args) -> Result<(), Failure> {
     if args.from.is_none() {
         return Err(Failure::usage(

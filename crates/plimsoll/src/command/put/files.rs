@@ -1,7 +1,7 @@
 //! The files to upload: one file, or all files below a directory.
 //!
 //! Like `aws s3 cp --recursive`, `put` follows symbolic links. `put` skips broken links, links to a directory that
-//! contains the link, sockets, pipes and devices. A message has the number of skipped entries.
+//! contains the link, sockets, pipes and devices. A message shows the number of skipped entries.
 
 use crate::console;
 use crate::failure::Failure;

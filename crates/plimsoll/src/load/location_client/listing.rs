@@ -27,7 +27,8 @@ impl LocationClient<'_> {
         self.list(|object| object.key)
     }
 
-    /// Reads the listing, and shows the progress. `keep` returns what to keep of an object. An empty listing is an error.
+    /// Reads the listing, and shows the progress. `keep` returns the part of an entry to keep. An empty listing is an
+    /// error.
     fn list<T>(&self, keep: impl Fn(ListedObject) -> T) -> Result<Vec<T>, Failure> {
         let (begun, mut live) = (Instant::now(), LiveLine::new());
         let found = self.list_pages(keep, |number| {

@@ -118,8 +118,8 @@ impl History {
         &self.points
     }
 
-    /// Returns the mean of a value in each of `columns` parts of the time from 0 to `until`, in seconds. Each point is
-    /// weighted by the time that it has in common with the part. `None` for parts without a point.
+    /// Divides the time from 0 to `until` seconds into `columns` parts, and returns the mean of a value in each part.
+    /// Each point is weighted by the time that it has in common with the part. `None` for parts without a point.
     pub fn columns(&self, columns: usize, until: f64, value: impl Fn(&Point) -> f64) -> Vec<Option<f64>> {
         let width = until / columns.max(1) as f64;
         let mut sums = vec![(0.0, 0.0); columns];

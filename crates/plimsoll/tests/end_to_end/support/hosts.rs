@@ -51,7 +51,7 @@ impl Hosts {
         ["--hosts", &names.join(","), "--ssh", &self.ssh].map(str::to_owned).into()
     }
 
-    /// Returns flags that make a load on all of these hosts, which all have the program.
+    /// Like [`Self::flags`], but names the program on the hosts, so that it is not copied.
     pub fn flags_with_program(&self) -> Vec<String> {
         let mut flags = self.flags();
         flags.extend(["--agent-program".to_owned(), env!("CARGO_BIN_EXE_plimsoll").to_owned()]);

@@ -67,8 +67,8 @@ impl Renter {
         }
     }
 
-    /// Waits until the renter accepts uploads, at most for the time `most` for each condition. Fails at once if only
-    /// the user can meet a condition. If the renter does not respond, `reach` waits for it.
+    /// Waits until the renter accepts uploads, at most for the time `most` for each condition. Fails without waiting if
+    /// only the user can meet a condition. If the renter does not respond, calls `reach`, which waits for a response.
     pub fn wait_until_ready(&self, most: Duration, reach: &dyn Fn() -> Result<(), Failure>) -> Result<(), Failure> {
         let name = self.system.name();
         self.require_bucket()?;
