@@ -68,6 +68,7 @@ fn settings() -> Settings {
         silence_max: Duration::from_secs(10),
         prepare_max: Duration::from_secs(10),
         tolerate_lost: 0,
+        parts: 3,
     }
 }
 

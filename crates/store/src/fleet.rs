@@ -32,6 +32,9 @@ pub struct Fleet {
     /// Length, in nanoseconds, of the time in which all agents that contribute to the results were measured
     /// simultaneously.
     pub together_nanos: u64,
+    /// The first agent, when it made its part alone before this run. `None` if this was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone: Option<Box<FleetAgent>>,
     /// The agents, in order of their numbers.
     #[serde(deserialize_with = "bounded::list::<_, _, AGENTS_MAX>")]
     pub agents: Vec<FleetAgent>,
@@ -59,9 +62,9 @@ pub struct FleetAgent {
     pub failed: u64,
     /// Number of measured operations that were dropped without being started.
     pub dropped: u64,
-    /// Number of received body bytes, of the whole run.
+    /// Number of body bytes received in the measured window.
     pub body_bytes: u64,
-    /// Number of sent body bytes, of the whole run.
+    /// Number of body bytes sent in the measured window.
     pub sent_body_bytes: u64,
     /// Median response time of successful operations in nanoseconds.
     pub response_p50_nanos: Option<u64>,
@@ -71,4 +74,43 @@ pub struct FleetAgent {
     pub limited_by: LimitedBy,
     /// Reason why the agent was lost; `None` if it was not lost.
     pub lost: Option<String>,
+}
+
+/// How the load of several agents compares with the load of the first agent alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scaling {
+    /// Successful operations per second of all agents, without lost ones.
+    pub rate: f64,
+    /// Number of these agents.
+    pub agents: usize,
+    /// Successful operations per second of the first agent alone.
+    pub alone_rate: f64,
+}
+
+impl Scaling {
+    /// Returns the rate of all agents as a multiple of the rate that they would reach if each of them were as fast as
+    /// the first agent alone. 1 means that the agents do not slow each other down.
+    #[must_use]
+    pub fn factor(self) -> f64 {
+        self.rate / (self.agents as f64 * self.alone_rate)
+    }
+}
+
+impl Fleet {
+    /// Returns the scaling. `None` if the first agent was not measured alone, or if no operation succeeded then.
+    #[must_use]
+    pub fn scaling(&self) -> Option<Scaling> {
+        let alone_rate = self.alone.as_deref()?.rate().filter(|rate| *rate > 0.0)?;
+        let rates: Vec<f64> =
+            self.agents.iter().filter(|agent| agent.lost.is_none()).filter_map(FleetAgent::rate).collect();
+        (!rates.is_empty()).then(|| Scaling { rate: rates.iter().sum(), agents: rates.len(), alone_rate })
+    }
+}
+
+impl FleetAgent {
+    /// Returns the successful operations per second of the measured window. `None` without a window.
+    #[must_use]
+    pub fn rate(&self) -> Option<f64> {
+        (self.measured_nanos > 0).then(|| self.ok as f64 * 1e9 / self.measured_nanos as f64)
+    }
 }

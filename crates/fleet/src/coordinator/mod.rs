@@ -40,6 +40,8 @@ pub struct Settings {
     pub prepare_max: Duration,
     /// The number of agents that may be lost after the start without making the run partial.
     pub tolerate_lost: usize,
+    /// The number of parts of the load. If it is larger than the number of agents, only the first parts are made.
+    pub parts: u32,
 }
 
 /// An action that the caller must carry out.
@@ -85,17 +87,19 @@ pub struct Coordinator {
 }
 
 impl Coordinator {
-    /// Begins a run on the named agents, at least one. Returns the first actions.
+    /// Begins a run on the named agents, at least one. Agent number i makes part i of the load. Returns the first
+    /// actions.
     #[must_use]
     pub fn begin(settings: Settings, names: Vec<String>, now: CoordinatorTime) -> (Self, Vec<Action>) {
-        let of = u32::try_from(names.len()).unwrap_or(u32::MAX);
+        let of = settings.parts;
+        debug_assert!(of as usize >= names.len(), "every agent has a part");
         let hello = |index: u32| ToAgent::Hello {
             protocol: PROTOCOL,
             build: settings.build,
             run: settings.run.clone(),
             part: Part { index, of },
         };
-        let actions = (0..of).zip(0..).map(|(index, to)| Action::Send(to, hello(index))).collect();
+        let actions = (0..of).zip(0..names.len()).map(|(index, to)| Action::Send(to, hello(index))).collect();
         let member = |name| Member { name, state: State::Joining, offset: None, records: 0, heard: now };
         let members = names.into_iter().map(member).collect();
         (Self { settings, members, start: None, lease_due: now.after(LEASE_EVERY), over: false }, actions)

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use fleet::clock::CoordinatorTime;
 use fleet::coordinator::{Action, Coordinator, Outcome, Settings};
 use fleet::message::ToAgent;
-use fleet::transport::{self, CoordinatorTransport};
+use fleet::transport;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -22,8 +22,9 @@ pub struct Fleet<'a, 'm> {
     clock: ProcessClock,
     coordinator: Coordinator,
     due: VecDeque<Action>,
-    transport: &'a mut dyn CoordinatorTransport,
-    remotes: &'a [Remote],
+    agents: &'a mut Agents,
+    /// Number of agents that make the load. The others wait.
+    active: usize,
     received: Received<'m>,
     interrupts: usize,
     /// `true` if the agents were ordered to end their load early, because the outcome is decided.
@@ -31,13 +32,12 @@ pub struct Fleet<'a, 'm> {
 }
 
 impl<'a, 'm> Fleet<'a, 'm> {
-    /// Begins a run on agents that are connected.
-    pub fn new(settings: Settings, agents: &'a mut Agents, received: Received<'m>) -> Self {
+    /// Begins a run on the first of the connected agents: those with these names.
+    pub fn new(settings: Settings, names: Vec<String>, agents: &'a mut Agents, received: Received<'m>) -> Self {
         let clock = ProcessClock::start();
-        let names = agents.names.clone();
+        let active = names.len();
         let (coordinator, due) = Coordinator::begin(settings, names, CoordinatorTime(clock.nanos()));
-        let (transport, remotes) = (&mut *agents.transport, agents.remotes.as_slice());
-        Self { clock, coordinator, due: due.into(), transport, remotes, received, interrupts: 0, is_ended_early: false }
+        Self { clock, coordinator, due: due.into(), agents, active, received, interrupts: 0, is_ended_early: false }
     }
 
     /// Carries out the run. Returns its outcome, and what the agents sent.
@@ -51,17 +51,20 @@ impl<'a, 'm> Fleet<'a, 'm> {
             }
             let now = self.now();
             let left = self.coordinator.deadline().map_or(TICK, |at| Duration::from_nanos(at.0.saturating_sub(now.0)));
-            let actions = match self.transport.receive(left.min(TICK)) {
+            let actions = match self.agents.transport.receive(left.min(TICK)) {
                 Some((from, transport::Received::Message(message))) => {
                     let now = self.now();
                     self.coordinator.on_message(now, from, message)
                 }
-                Some((from, transport::Received::Closed(reason))) => self.closed(from, &reason),
+                // An agent that waits is not part of this load. Its next load reports that it is gone.
+                Some((from, transport::Received::Closed(reason))) if from < self.active => self.closed(from, &reason),
+                Some((_, transport::Received::Closed(_))) => Vec::new(),
                 None => Vec::new(),
             };
             self.due.extend(actions);
             let now = self.now();
             self.due.extend(self.coordinator.on_time(now));
+            self.agents.renew_leases(self.active);
             self.handle_interrupts()?;
             self.received.tick(self.coordinator.start().map(|start| now.0.saturating_sub(start.0)));
         }
@@ -79,7 +82,7 @@ impl<'a, 'm> Fleet<'a, 'm> {
                     if message == ToAgent::Abort {
                         self.received.lost(to);
                     }
-                    if let Err(error) = self.transport.send(to, &message) {
+                    if let Err(error) = self.agents.transport.send(to, &message) {
                         let actions = self.closed(to, &error.to_string());
                         self.due.extend(actions);
                     }
@@ -105,7 +108,7 @@ impl<'a, 'm> Fleet<'a, 'm> {
     /// Handles the end of a connection. Adds the last error message of the host, which explains the end best.
     fn closed(&mut self, from: usize, reason: &str) -> Vec<Action> {
         self.received.lost(from);
-        let last = self.remotes.get(from).and_then(Remote::last_error);
+        let last = self.agents.remotes.get(from).and_then(Remote::last_error);
         let reason = last.map_or_else(|| reason.to_owned(), |last| format!("{reason}; its last message was: {last}"));
         self.coordinator.on_closed(from, reason)
     }

@@ -4,9 +4,11 @@
 //! The crate [`fleet`] has the protocol and its rules, and the message bus ([`machines`] has the flags). This module starts
 //! agents over ssh ([`remote`]), or calls those that wait on the bus. It carries out the decisions of the coordinator
 //! ([`coordinate`]), saves what the agents send ([`received`]) and merges it into one run ([`result`]). A search for the
-//! load line makes several such runs on the same agents ([`search`]), and watches their objectives ([`watch`]). The other
+//! load line makes several such runs on the same agents ([`search`]), and watches their objectives ([`watch`]). Before a
+//! run, the first agent can make its part alone ([`alone`]), which shows how the load scales. The other
 //! end is `command/agent`.
 
+mod alone;
 pub mod clock;
 mod coordinate;
 pub mod plan_text;
@@ -85,7 +87,7 @@ impl Agents {
         let text = plan.write()?;
         execute::prepare_process();
         let program = Program::of_this_process()?;
-        let settings = settings(args, &program, text)?;
+        let settings = settings(args, &program, text, count)?;
         let (names, transport, remotes): Connections = match machines {
             Machines::Hosts(hosts) => start_all(args, hosts.0, &program)?,
             Machines::Bus(options) => call_all(args, count, &options, &settings.run)?,
@@ -117,14 +119,16 @@ fn run_once(command: &mut LoadCommand, machines: Machines, count: NonZeroUsize) 
     common.output.check_files()?;
     let mut agents = Agents::connect(&common.fleet, machines, count)?;
     let (settings, options) = (agents.settings.clone(), load::run_options(common));
-    let received = Received::new(&directory, &agents.names, options.progress.clone(), None);
-    let (outcome, received) = Fleet::new(settings.clone(), &mut agents, received).run()?;
+    let alone = if common.fleet.scaling { Some(alone::measure(&mut agents, &directory, &options)?) } else { None };
+    let names = agents.names.clone();
+    let received = Received::new(&directory, &names, options.progress.clone(), None);
+    let (outcome, received) = Fleet::new(settings.clone(), names, &mut agents, received).run()?;
     drop(agents);
     let ended = match outcome {
         Outcome::Ended(ended) => ended,
         Outcome::Aborted(abort) => return Err(aborted(&abort)),
     };
-    let run = result::merge(&settings, &ended, &received, &directory)?;
+    let run = result::merge(&settings, &ended, &received, alone, &directory)?;
     saved::print_run(&run, options.format)?;
     let exit = interrupted().unwrap_or(Exit::Good).or_worse(saved::conclude(&run)).or_worse(all_lost(&ended));
     console::eprintln(&saved::saved_in(&directory, options.format));
@@ -167,6 +171,9 @@ fn check(command: &mut LoadCommand, machines: &Machines) -> Result<NonZeroUsize,
     if common.fleet.tolerate_lost.is_some_and(|lost| lost >= count.get()) {
         return Err(Failure::usage("--tolerate-lost: at least one host must remain"));
     }
+    if matches!(command, LoadCommand::Line(_)) && common.fleet.scaling {
+        return Err(Failure::usage("--scaling: a search measures no host alone, so leave it out"));
+    }
     if matches!(command, LoadCommand::Line(_)) && common.fleet.tolerate_lost.is_some() {
         return Err(Failure::usage("--tolerate-lost: a search needs all of its hosts, so leave it out"));
     }
@@ -193,7 +200,7 @@ fn ssh(args: &machines::Args) -> Result<Vec<String>, Failure> {
     })
 }
 
-fn settings(args: &machines::Args, program: &Program, plan: String) -> Result<Settings, Failure> {
+fn settings(args: &machines::Args, program: &Program, plan: String, count: NonZeroUsize) -> Result<Settings, Failure> {
     let name = format!("{}-{:06x}", saved::unix_ms() / 1000, unique());
     let run = RunId::try_from(name).map_err(Failure::could_not_run)?;
     Ok(Settings {
@@ -204,6 +211,8 @@ fn settings(args: &machines::Args, program: &Program, plan: String) -> Result<Se
         silence_max: SILENCE_MAX,
         prepare_max: PREPARE_MAX,
         tolerate_lost: args.tolerate_lost.unwrap_or(0),
+        // At most `HOSTS_MAX`.
+        parts: u32::try_from(count.get()).unwrap_or(u32::MAX),
     })
 }
 

@@ -26,7 +26,8 @@ struct Part<'e> {
     source: Option<SourceRun>,
 }
 
-/// Merges the parts of all agents into one run in `directory`, and returns the merged run.
+/// Merges the parts of all agents into one run in `directory`, and returns the merged run. `alone` has the numbers of
+/// the first agent when it made its part alone.
 ///
 /// # Errors
 /// Fails if no agent sent results, or if the run cannot be saved.
@@ -34,6 +35,7 @@ pub fn merge(
     settings: &Settings,
     ended: &Ended,
     received: &Received<'_>,
+    alone: Option<FleetAgent>,
     directory: &Path,
 ) -> Result<SavedRun, Failure> {
     let parts = read(ended, received)?;
@@ -47,6 +49,7 @@ pub fn merge(
         spread_nanos: nanos(ended.spread()),
         spread_limit_nanos: nanos(settings.spread_max),
         together_nanos: together(&sources),
+        alone: alone.map(Box::new),
         agents,
     };
     let reason = reason(settings, ended, &sources, received.decided());
@@ -147,7 +150,7 @@ fn row(part: &Part<'_>, ended: &Ended) -> FleetAgent {
     };
     let Some(run) = part.source.as_ref().map(|source| &source.run) else { return empty };
     let summary = run.summary();
-    let (tally, traffic, response) = (&summary.stats.measured, &summary.stats.traffic, &summary.all.response);
+    let (tally, traffic, response) = (&summary.stats.measured, &summary.measured.traffic, &summary.all.response);
     let quantile = |q: f64| response.quantile(q).filter(|_| response.count() >= samples_needed(q));
     FleetAgent {
         host: run.begin.host.name.clone(),

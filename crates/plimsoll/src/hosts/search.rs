@@ -25,31 +25,37 @@ impl MakeLoad for Agents {
         };
         let settings = self.settings_of(load)?;
         let received = Received::new(directory, &self.names, options.progress.clone(), monitor);
-        let (outcome, received) = Fleet::new(settings.clone(), self, received).run()?;
+        let (outcome, received) = Fleet::new(settings.clone(), self.names.clone(), self, received).run()?;
         let ended = match outcome {
             Outcome::Ended(ended) => ended,
             Outcome::Aborted(Abort::Interrupted) => return Ok(None),
             Outcome::Aborted(abort) => return Err(aborted(&abort)),
         };
-        refuse_losses(&ended)?;
+        refuse_losses(&ended, "a search")?;
         let evidence = received.evidence();
-        let run = result::merge(&settings, &ended, &received, directory)?;
+        let run = result::merge(&settings, &ended, &received, None, directory)?;
         Ok(Some(MadeLoad { run, evidence }))
     }
 
     fn pause(&mut self, time: Duration) {
-        if self.leased.elapsed() >= LEASE_EVERY {
-            self.leased = Instant::now();
-            for agent in 0..self.names.len() {
-                // Ignore a failure, because the next load reports an agent that is gone.
-                let _ = self.transport.send(agent, &ToAgent::Lease);
-            }
-        }
+        self.renew_leases(0);
         thread::sleep(time);
     }
 }
 
 impl Agents {
+    /// Renews the leases of the agents from this number on, which wait for their next load.
+    pub(super) fn renew_leases(&mut self, first: usize) {
+        if self.leased.elapsed() < LEASE_EVERY {
+            return;
+        }
+        self.leased = Instant::now();
+        for agent in first..self.names.len() {
+            // Ignore a failure, because the next load reports an agent that is gone.
+            let _ = self.transport.send(agent, &ToAgent::Lease);
+        }
+    }
+
     /// Returns the settings of the next load.
     fn settings_of(&mut self, load: SearchLoad) -> Result<Settings, Failure> {
         self.made += 1;
@@ -60,11 +66,12 @@ impl Agents {
     }
 }
 
-/// Fails if an agent was lost, because the levels of a search must all have the same agents.
-fn refuse_losses(ended: &Ended) -> Result<(), Failure> {
+/// Fails if an agent was lost. `what` needs all agents, for example because the levels of a search must all have the same
+/// agents.
+pub(super) fn refuse_losses(ended: &Ended, what: &str) -> Result<(), Failure> {
     let lost = ended.agents.iter().find_map(|agent| Some((&agent.name, agent.loss.as_ref()?)));
     lost.map_or(Ok(()), |(name, loss)| {
         let loss = bounded(&loss.to_string(), LOSS_MAX);
-        Err(Failure::could_not_run(format!("{name} was lost, and a search needs all of its hosts: {loss}")))
+        Err(Failure::could_not_run(format!("{name} was lost, and {what} needs all of its hosts: {loss}")))
     })
 }

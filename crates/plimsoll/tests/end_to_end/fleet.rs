@@ -306,6 +306,8 @@ fn mistakes_are_reported_before_any_host_is_reached() {
         (&["get", "http://h/", "--pair"], "--hosts"),
         (&["get", "--url-file", "-", "--hosts", "a"], "it must be a file on each host"),
         (&["get", "http://h/", "--tolerate-lost", "1", "--hosts", "a"], "at least one host must remain"),
+        (&["get", "http://h/", "--scaling"], "--hosts"),
+        (&["line", "http://h/", "--scaling", "--hosts", "a"], "a search measures no host alone"),
         (&["get", "http://h/", "--ssh", "", "--hosts", "a"], "the command is empty"),
         (&["get", "http://h/", "--agent-program", "a;b", "--hosts", "a"], "use an absolute path"),
         (

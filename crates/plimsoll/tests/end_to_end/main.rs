@@ -20,6 +20,7 @@ mod fill_sia;
 mod fleet;
 mod fleet_bus;
 mod fleet_line;
+mod fleet_scaling;
 mod front;
 mod generate;
 mod help;

@@ -5,7 +5,7 @@ use crate::escape::escape;
 use measure::LimitedBy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::SavedRun;
+use store::{SavedRun, Scaling};
 
 /// The agents of a run of several hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,6 +18,11 @@ pub struct Fleet {
     pub start_spread_limit_nanos: u64,
     /// Time in which all agents that count were measured.
     pub together_nanos: u64,
+    /// The first agent, when it made its part alone before the run; null if this was not measured.
+    pub alone: Option<FleetAgent>,
+    /// Rate of all agents, divided by the number of agents times the rate of the first agent alone; null if this was not
+    /// measured.
+    pub scaling: Option<f64>,
     /// The agents, in order of their numbers.
     pub agents: Vec<FleetAgent>,
 }
@@ -43,9 +48,9 @@ pub struct FleetAgent {
     pub failed: u64,
     /// Operations that were dropped without being started.
     pub dropped: u64,
-    /// Received body bytes of the whole run.
+    /// Body bytes received in the measured window.
     pub body_bytes: u64,
-    /// Sent body bytes of the whole run.
+    /// Body bytes sent in the measured window.
     pub sent_body_bytes: u64,
     /// Median response time of successful operations.
     pub response_p50_nanos: Option<u64>,
@@ -66,6 +71,8 @@ impl Fleet {
             start_spread_nanos: fleet.spread_nanos,
             start_spread_limit_nanos: fleet.spread_limit_nanos,
             together_nanos: fleet.together_nanos,
+            alone: fleet.alone.as_deref().map(FleetAgent::of),
+            scaling: fleet.scaling().map(Scaling::factor),
             agents: fleet.agents.iter().map(FleetAgent::of).collect(),
         })
     }

@@ -232,10 +232,14 @@ fn agents(lines: &mut Lines, run: &SavedRun, room: usize) {
         return;
     }
     let number = plural(fleet.agents.len() as u64, "agent");
-    let fits = fleet.agents.len() + 3 <= room;
+    let scaling = agents::scaling(fleet);
+    let fits = fleet.agents.len() + 3 + usize::from(scaling.is_some()) <= room;
     let more = if fits { "" } else { "; --full lists them" };
     lines.part(1, Page::gap);
     lines.part(1, |page| page.item("agents", &format!("{number}, started {}{more}", agents::starts(fleet))));
+    if let Some(scaling) = scaling {
+        lines.part(1, |page| page.item("scaling", &scaling));
+    }
     if fits {
         lines.part(fleet.agents.len() + 1, |page| page.table(agents::short_table(fleet)));
     }

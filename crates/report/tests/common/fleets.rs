@@ -39,6 +39,7 @@ fn run(reason: EndReason, agents: Vec<FleetAgent>) -> SavedRun {
         spread_nanos: 310_000,
         spread_limit_nanos: 5 * MS,
         together_nanos: 10 * SECOND,
+        alone: None,
         agents,
     }));
     SavedRun::of(begin, &intervals, Some(end))

@@ -54,6 +54,10 @@ pub struct Args {
     /// Give each host its own server: host number i uses only URL number i.
     #[arg(long, requires = "machines", help_heading = HEADING, hide_short_help = true)]
     pub pair: bool,
+    /// Before the run, let the first host make its part alone. The report then compares the rate of all hosts with this
+    /// rate.
+    #[arg(long, requires = "machines", help_heading = HEADING, hide_short_help = true)]
+    pub scaling: bool,
     /// Number of hosts that may be lost after the start. If more are lost, the result is PARTIAL.
     #[arg(
         long,

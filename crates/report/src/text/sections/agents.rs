@@ -32,6 +32,9 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     page.item("run", &format!("{} on {}", escape(&fleet.run), plural(fleet.agents.len() as u64, "agent")));
     page.item("started", &starts(fleet));
     page.item("together", &format!("all agents measured for {}", seconds(fleet.together_nanos as f64 / 1e9)));
+    if let Some(scaling) = scaling(fleet) {
+        page.item("scaling", &scaling);
+    }
     let width = page.width();
     let fits = |table: &Table| table.widths().iter().map(|width| width + 2).sum::<usize>() <= width;
     let fitting = COLUMNS.iter().map(|columns| table(fleet, columns)).find(fits);
@@ -71,6 +74,20 @@ pub(in crate::text) fn starts(fleet: &Fleet) -> String {
         time(error as f64),
         time(fleet.spread_limit_nanos as f64)
     )
+}
+
+/// Returns the scaling with the rates from which it is computed.
+pub(in crate::text) fn scaling(fleet: &Fleet) -> Option<String> {
+    let (scaling, alone) = (fleet.scaling()?, fleet.alone.as_deref()?);
+    Some(format!(
+        "{:.2}, as {} of {} agents are {:.2} × {} of {} alone",
+        scaling.factor(),
+        rate(scaling.rate),
+        scaling.agents,
+        scaling.rate / scaling.alone_rate,
+        rate(scaling.alone_rate),
+        bounded(&alone.name, NAME_WIDTH_MAX)
+    ))
 }
 
 fn row(agent: &FleetAgent) -> [String; 9] {

@@ -1,0 +1,43 @@
+//! The load of the first agent alone (`--scaling`): before the run of all agents, the first agent makes its part of the load
+//! while the others wait. The report compares the rate of all agents with this rate.
+
+use super::coordinate::Fleet;
+use super::received::Received;
+use super::search::refuse_losses;
+use super::{Agents, aborted, result};
+use crate::console;
+use crate::execute::RunOptions;
+use crate::failure::Failure;
+use fleet::coordinator::{Outcome, Settings};
+use fleet::message::RunId;
+use report::escape::escape;
+use std::path::Path;
+use store::FleetAgent;
+
+/// Directory of this run, in the directory of the run of all agents.
+const ALONE: &str = "alone";
+
+/// Makes the first part of the load alone, saves it as a run below `base`, and returns its numbers.
+///
+/// # Errors
+/// Fails if the agent is lost, if the load is interrupted, or if the run cannot be saved.
+pub fn measure(agents: &mut Agents, base: &Path, options: &RunOptions) -> Result<FleetAgent, Failure> {
+    let names: Vec<String> = agents.names.iter().take(1).cloned().collect();
+    names.iter().for_each(|name| console::eprintln(&format!("measuring {} alone first (--scaling)", escape(name))));
+    let directory = base.join(ALONE);
+    let run = RunId::try_from(format!("{}-{ALONE}", agents.settings.run.as_str())).map_err(Failure::could_not_run)?;
+    let settings = Settings { run, ..agents.settings.clone() };
+    let received = Received::new(&directory, &names, options.progress.clone(), None);
+    let (outcome, received) = Fleet::new(settings.clone(), names, agents, received).run()?;
+    let ended = match outcome {
+        Outcome::Ended(ended) => ended,
+        Outcome::Aborted(abort) => return Err(aborted(&abort)),
+    };
+    refuse_losses(&ended, "--scaling")?;
+    let run = result::merge(&settings, &ended, &received, None, &directory)?;
+    if sys::signals::interrupts().count > 0 {
+        return Err(crate::progress::requests_interrupted("interrupted while the first host was measured alone"));
+    }
+    let row = run.end.and_then(|end| end.fleet).and_then(|fleet| fleet.agents.into_iter().next());
+    row.ok_or_else(|| Failure::could_not_run("the run of the first host alone has no result"))
+}
