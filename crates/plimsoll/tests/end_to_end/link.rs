@@ -287,6 +287,64 @@ fn an_ordinary_user_makes_and_uses_links_or_learns_what_is_missing() {
     drop(server);
 }
 
+/// Runs a command whose user may open TUN but may not make namespaces. Needs root.
+const WITHOUT_NAMESPACES: &str = r#"
+echo 0 >/proc/sys/user/max_user_namespaces || exit 77
+exec setpriv --bounding-set=-all --inh-caps=-all --securebits=+noroot,+noroot_locked -- "$@"
+"#;
+
+/// Runs a command whose user may make namespaces but may not open TUN. Needs root.
+const WITHOUT_TUN: &str = r#"
+mknod closed c 10 200 && chmod 600 closed && mount --bind closed /dev/net/tun || exit 77
+exec setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs -- "$@"
+"#;
+
+#[test]
+fn a_missing_permission_is_named_with_its_fix() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    std::fs::copy(env!("CARGO_BIN_EXE_plimsoll"), place.path("program")).unwrap();
+    std::fs::set_permissions(place.path(""), std::fs::Permissions::from_mode(0o777)).unwrap();
+    for (within, script, missing) in [
+        (&["--user", "--map-root-user"][..], WITHOUT_NAMESPACES, "this system does not allow user namespaces (see "),
+        (&["--mount"], WITHOUT_TUN, "opening /dev/net/tun is not allowed: run as root or "),
+    ] {
+        let mut command = Command::new("unshare");
+        command.args(within).args([
+            "sh",
+            "-c",
+            script,
+            "sh",
+            "./program",
+            "link",
+            "run",
+            "--down",
+            "1ms",
+            "--",
+            "true",
+        ]);
+        command.current_dir(place.path("")).env_remove("XDG_RUNTIME_DIR").env("TMPDIR", place.path(""));
+        let refused = Running::of(command).end();
+        if refused.code != Some(4) {
+            return skip("this test needs root, mknod, unshare and setpriv");
+        }
+        assert!(refused.stderr.starts_with(&format!("plimsoll: {missing}")), "{}", refused.stderr);
+        assert!(
+            refused.stderr.ends_with("or use `plimsoll link relay`, which needs no permission\n"),
+            "{}",
+            refused.stderr
+        );
+        assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
+        let left = std::fs::read_dir(place.path("")).unwrap().flatten().map(|entry| entry.file_name());
+        let mut left: Vec<_> = left.filter_map(|name| name.into_string().ok()).collect();
+        left.retain(|name| name != "program" && name != "closed");
+        assert!(
+            left.iter().all(|name| std::fs::read_dir(place.path(name)).is_ok_and(|mut files| files.next().is_none())),
+            "{left:?}"
+        );
+    }
+}
+
 /// Configuration of an nginx that becomes a daemon and has a worker. nginx uses the directory of the test.
 const DAEMON: &str = "\
 pid nginx.pid;

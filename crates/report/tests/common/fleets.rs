@@ -39,7 +39,8 @@ fn run(reason: EndReason, agents: Vec<FleetAgent>) -> SavedRun {
         spread_nanos: 310_000,
         spread_limit_nanos: 5 * MS,
         together_nanos: 10 * SECOND,
-        alone: None,
+        // 125/s, where each agent reached 100/s in the run.
+        alone: Some(Box::new(FleetAgent { measured_nanos: 4 * SECOND, ..agent("client-1", 500, 0, None) })),
         agents,
     }));
     SavedRun::of(begin, &intervals, Some(end))
