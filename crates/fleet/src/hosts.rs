@@ -11,13 +11,13 @@ pub enum HostsError {
     Empty,
     /// A name starts with a hyphen, so ssh would take it for an option, or contains other characters than host names
     /// have.
-    #[error("{0:?} is no host name: use letters, digits, and the characters . - _ : @ inside the name")]
+    #[error("{0:?} is not a host name: use only letters, digits and . - _ : @, and do not begin with a hyphen")]
     Name(String),
     /// A range is malformed.
     #[error("{0:?} has no valid range: write one range per name, as in client-{{1...6}}")]
     Range(String),
     /// There are too many hosts.
-    #[error("more than {HOSTS_MAX} hosts are too many")]
+    #[error("too many hosts: the maximum is {HOSTS_MAX}")]
     TooMany,
     /// A host is named twice, so it would run two agents.
     #[error("{0:?} is named twice: name each host once")]

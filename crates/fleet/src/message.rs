@@ -166,16 +166,16 @@ pub enum FromAgent {
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
     /// The coordinator speaks another version of the protocol.
-    #[error("it speaks another version of the protocol")]
+    #[error("coordinator and agent use different versions of the protocol")]
     Protocol,
     /// The coordinator is another build of the program.
-    #[error("it is another build of the program")]
+    #[error("coordinator and agent are different builds of the program")]
     Build,
     /// The hash of the plan is not the hash that was sent with it.
-    #[error("the plan that arrived does not have the hash that was sent")]
+    #[error("the hash of the received plan differs from the hash that was sent with it")]
     PlanHash,
     /// The agent already belongs to a run.
-    #[error("it already belongs to a run")]
+    #[error("the agent already belongs to a run")]
     Busy,
     /// The message does not belong in the present state.
     #[error("a message came out of order")]

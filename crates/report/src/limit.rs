@@ -79,7 +79,7 @@ pub fn reason_text(reason: &LimitReason) -> String {
             )
         }
         LimitReason::Growth { seconds: growth, waiting, offered, class } => format!(
-            "response times{} grew by {} over the run, and {} of {} offered were still waiting at its end",
+            "response times{} grew by {} over the run, and {} of {} offered were still waiting at the end",
             class.map(of_class).unwrap_or_default(),
             seconds(*growth),
             plural(*waiting, "operation"),
@@ -87,7 +87,7 @@ pub fn reason_text(reason: &LimitReason) -> String {
         ),
         LimitReason::EndStall { seconds: length, waiting, offered } => format!(
             "in the last {} of the schedule, the target responded to less than half of the load, and {} of {} offered \
-             were still waiting at its end",
+             were still waiting at the end",
             seconds(*length),
             plural(*waiting, "operation"),
             count(*offered)
@@ -118,7 +118,8 @@ pub fn reason_text(reason: &LimitReason) -> String {
         }
         LimitReason::Schedule { in_flight, unseen } => schedule(*in_flight, *unseen),
         LimitReason::NoIdleCore => {
-            "operations did not wait for each other at the target, and this host has no idle core to serve more at once"
+            "operations did not wait for each other at the target, but this host has no idle core, so more slots may not \
+             reach a higher rate"
                 .into()
         }
         LimitReason::OneLevel { slots, probes } => one_level(*slots, probes.as_ref()),
@@ -139,7 +140,7 @@ fn schedule(reached: Option<InFlightLimit>, unseen: Option<f64>) -> String {
     let slots = reached.map(|reached| format!(", but {}", in_flight(reached))).unwrap_or_default();
     let hidden = unseen.map(|part| {
         let percent = (part * 100.0).ceil();
-        format!("; response times vary so much that an overload of up to {percent} % would not show")
+        format!("; response times vary so much that an overload of up to {percent} % could not be detected")
     });
     format!("the target kept up with the schedule{slots}{}", hidden.unwrap_or_default())
 }
@@ -157,7 +158,7 @@ fn failures(failed: u64, started: u64, hosts: &[HostFailures]) -> String {
 
 fn in_flight(reached: InFlightLimit) -> String {
     let (limit, waited) = (count(reached.limit), plural(reached.waited, "operation"));
-    format!("{waited} waited for a free slot under the in-flight limit of {limit}")
+    format!("{waited} waited for a free slot (in-flight limit {limit})")
 }
 
 /// Returns the reason why the client or its host was the limit.
@@ -195,7 +196,7 @@ fn probed_rate(ProbedRate { probe, own }: ProbedRate) -> String {
 
 fn one_level(slots: u64, probes: Option<&Probes>) -> String {
     let (shown, more) = (plural(slots, "slot"), slots.saturating_mul(2));
-    let level = format!("one level of {shown} does not show whether operations waited for each other at the target");
+    let level = format!("a run with {shown} does not show whether operations waited for each other at the target");
     match probes {
         None => {
             format!(
@@ -210,10 +211,10 @@ fn one_level(slots: u64, probes: Option<&Probes>) -> String {
 fn probe_without_result(probes: &Probes) -> String {
     match (probes.higher, probes.lower) {
         (Some(higher), _) if higher.client_limited => {
-            format!("and at the probe with {} this client was the limit", plural(higher.slots, "slot"))
+            format!("and in the probe with {}, this client was the limit", plural(higher.slots, "slot"))
         }
         (Some(probe), _) | (None, Some(probe)) => format!(
-            "and too few operations succeeded at the probe with {} ({}), so give `--probe` more time",
+            "and too few operations succeeded in the probe with {} ({}), so give `--probe` more time",
             plural(probe.slots, "slot"),
             count(probe.operations)
         ),

@@ -231,7 +231,7 @@ impl std::fmt::Display for Note {
             ),
             Self::Failing { share: part } => write!(
                 f,
-                "slots spent {} of their time on operations that failed or were overdue, and on pauses after these",
+                "slots spent {} of their time on operations that failed or were overdue, and on pauses after them",
                 share(*part)
             ),
             Self::Resent { operations, share: part } => write!(

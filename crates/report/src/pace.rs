@@ -41,7 +41,7 @@ pub fn text(run: &SavedRun) -> Option<String> {
         }
         Pace::Client(ClientPace::Limit(limit)) => format!("client ({limit})"),
         Pace::Client(ClientPace::SendBuffer) => {
-            "client, because its send buffers were too small for the path most of the time".to_owned()
+            "client, because most of the time, its send buffers were too small for the path".to_owned()
         }
     };
     Some(format!("pace set by: {why}"))
@@ -56,7 +56,7 @@ fn of_network(pace: &NetworkPace) -> String {
         NetworkPace::Full { share: used } => format!("the run used {} of the rate of the path", share(*used)),
         NetworkPace::QueueOrLoss => "data was queued or lost between client and target".to_owned(),
         NetworkPace::Window { window, in_flight } => format!(
-            "the receive window of {} was too small: the rate of a stream keeps {} in flight",
+            "the receive window of {} was too small: at the rate of a stream, {} are in flight",
             bytes(*window as u64),
             bytes(*in_flight as u64)
         ),

@@ -322,7 +322,7 @@ fn a_probe_without_result_is_not_suggested_again() {
     let limited = because(probe(16, 1000, true), probe(4, 1000, false));
     assert!(limited.ends_with("at the probe with 16 slots this client was the limit"), "{limited}");
     let few = because(probe(16, 7, false), probe(4, 9, false));
-    assert!(few.contains("too few operations succeeded at the probe with 16 slots (7)"), "{few}");
+    assert!(few.contains("too few operations succeeded in the probe with 16 slots (7)"), "{few}");
     assert!(because(None, None).ends_with("no level of the probe could be measured"));
     for because in [limited, few] {
         assert!(!because.contains("run again"), "{because}");

@@ -221,7 +221,7 @@ fn now(state: &State) -> Vec<Family> {
         counter(
             "plimsoll_client_cpu",
             Unit::Seconds,
-            "CPU time of the threads that make, gather and save the load.",
+            "CPU time of the threads that make the load, and that gather and save its results.",
             vec![sample([], Real(cpu_seconds))],
         ),
         counter(

@@ -187,7 +187,7 @@ enumerated! {
         DuplicateLength => "duplicate_length", "the same Content-Length twice";
         Http10 => "http_1_0", "an HTTP/1.0 response";
         Failover => "failover", "another address of the host was tried first";
-        Resent => "resent", "sent again: after a stale connection, because the server had not processed it (HTTP/2), or without Expect after a 417";
+        Resent => "resent", "sent again, because the connection was stale, the server had not processed the request (HTTP/2), or it refused Expect (417)";
         Followed => "followed", "a redirect that was followed";
         LengthDiffers => "length_differs", "the length of the body differs from that of the first response";
         KeptAlive => "kept_alive", "the connection stayed open: it was used again, or was open at the end of the run";

@@ -81,7 +81,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         }
         let all = fresh_prefix(dataset.description().seed.0);
         return Err(Failure::could_not_run(format!(
-            "{message}; a run of `mix` did not complete, and plain HTTP cannot list its objects: delete {all}* on the server"
+            "{message}; a run of `mix` did not complete, so some of its objects may be left, and plain HTTP cannot list them: delete {all}* on the server"
         )));
     }
     show(&args.common, &message, json)
@@ -103,10 +103,8 @@ impl Mixed {
         match *self {
             Self::Deleted(count) => format!("and {} that runs wrote", plural(count, "object")),
             Self::NoneKnown => "there is no record of a run of `mix`".to_owned(),
-            Self::InPart(0) => "objects that runs of `mix` wrote are left".to_owned(),
-            Self::InPart(count) => {
-                format!("and {} that earlier runs wrote, but others are left", plural(count, "object"))
-            }
+            Self::InPart(0) => "no object of a run of `mix` was deleted".to_owned(),
+            Self::InPart(count) => format!("and {} that earlier runs wrote", plural(count, "object")),
         }
     }
 

@@ -53,7 +53,7 @@ impl LoadCommand {
             Self::Mix(args) => (mix::plan(args)?, &args.common),
             Self::Line(_) | Self::Fill(_) => {
                 return Err(Failure::usage(
-                    "`command` must be get, put or mix: searches and fills have no single plan",
+                    "`command` must be get, put or mix, because a search or a fill consists of several loads",
                 ));
             }
         };

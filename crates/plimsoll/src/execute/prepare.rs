@@ -37,7 +37,7 @@ pub fn prepare(plan: &mut Plan) -> Result<(), Failure> {
         };
         let parts = if parallel > 1 { format!(" of {parallel} parts at once") } else { String::new() };
         return Err(Failure::could_not_run(format!(
-            "{} in flight{parts} need {needed} file descriptors, and the limit is {limit}: raise it with `ulimit -n {needed}` as root{lower}",
+            "{} in flight{parts} need {needed} file descriptors, but the limit is {limit}: raise it with `ulimit -n {needed}` as root{lower}",
             plural(plan.load.in_flight_max(), "operation")
         )));
     }

@@ -122,7 +122,7 @@ impl<'a, 'm> Fleet<'a, 'm> {
         self.interrupts = seen;
         if seen > 1 {
             return Err(crate::progress::requests_interrupted(
-                "interrupted again, so the results of the agents were not merged; each host has its own",
+                "interrupted again, so the results of the agents were not merged; each host keeps its own results",
             ));
         }
         console::eprintln("interrupted: waiting for operations in flight; interrupt again to leave at once");

@@ -188,7 +188,7 @@ fn words() -> Result<Vec<String>, Failure> {
     let words = std::env::args_os().skip(1).map(OsString::into_string);
     let words: Result<Vec<String>, _> = std::iter::once(Ok("plimsoll".to_owned())).chain(words).collect();
     words.map_err(|word| {
-        Failure::usage(format!("the argument {word:?} is not UTF-8, which a run on several hosts needs"))
+        Failure::usage(format!("the argument {word:?} is not UTF-8, but a run on several hosts needs UTF-8 arguments"))
     })
 }
 

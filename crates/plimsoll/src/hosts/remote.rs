@@ -78,7 +78,7 @@ impl Launcher<'_> {
                 copying();
                 self.copy(host)?;
                 self.start_with(host, &start).map_err(|error| match error {
-                    StartError::Missing => "it does not keep the copied program".to_owned(),
+                    StartError::Missing => "the copied program is missing, changed or not executable".to_owned(),
                     StartError::Other(why) => why,
                 })
             }

@@ -188,7 +188,7 @@ impl Args {
                 let connection = match (&self.connection, settings.identified) {
                     (Some(_), true) => {
                         return Err(Failure::usage(
-                            "--connection opens a session of its own: leave out --connection, or -C, -u and other credentials",
+                            "--connection logs in by itself: leave out either --connection, or -C, -u and other credentials",
                         ));
                     }
                     (None, true) => None,

@@ -78,7 +78,7 @@ fn to_file(
 ) -> Result<(), Failure> {
     let name = path.display().to_string();
     if path.file_name().is_some_and(is_record) {
-        return Err(Failure::usage(format!("{flag} {name}: saved runs use this file name; name another file")));
+        return Err(Failure::usage(format!("{flag} {name}: this name is reserved for saved runs; name another file")));
     }
     // Write directly to devices and pipes. Write other files under a temporary name, and rename them when they are
     // complete.

@@ -140,7 +140,7 @@ pub const LONGS: [Long; 44] = [
     long("--urls-from-file", "oha", "--url-file FILE"),
     long("--output", "oha, curl", "--out DIR for the run directory, --json or --print ab for other outputs"),
     long("--output-format", "oha", "--json, or --print ab"),
-    long("--latency-correction", "oha", "leave it out, because with -R, response time counts from the schedule"),
+    long("--latency-correction", "oha", "leave it out, because with -R, response time begins at the scheduled start"),
     long("--burst-rate", "oha", "-R 1000, or --stages"),
     long("--burst-delay", "oha", "-R 1000, or --stages"),
     long("--http-version", "oha", "--http2, --http1.0, or leave it out for HTTP/1.1"),
@@ -176,7 +176,13 @@ pub const LONGS: [Long; 44] = [
 pub fn long_hint(word: &str) -> Option<String> {
     let typed = word.split('=').next().unwrap_or(word);
     let row = LONGS.iter().find(|row| row.flag == typed)?;
-    Some(format!("{} (of {}) is not a flag here; {}{}", row.flag, row.tools, verb(row.instead), row.instead))
+    Some(format!(
+        "{} (a flag of {}) is not a flag of plimsoll; {}{}",
+        row.flag,
+        row.tools,
+        verb(row.instead),
+        row.instead
+    ))
 }
 
 fn verb(instead: &str) -> &'static str {
@@ -190,7 +196,7 @@ pub fn hint(flag: &str) -> Option<String> {
     let names = ["ab", "wrk", "hey", "oha", "curl"];
     let meanings = names.iter().zip(row.theirs).filter(|(_, meaning)| !meaning.is_empty());
     let meanings: Vec<String> = meanings.map(|(tool, meaning)| format!("{meaning} in {tool}")).collect();
-    Some(format!("-{letter} ({}) is not a flag here; {}{}", meanings.join(", "), verb(row.instead), row.instead))
+    Some(format!("-{letter} ({}) is not a flag of plimsoll; {}{}", meanings.join(", "), verb(row.instead), row.instead))
 }
 
 /// Returns the tables as Markdown, for docs/flags.md.

@@ -163,7 +163,7 @@ fn an_export_that_cannot_be_written_gets_a_one_line_message() {
         ("parquet", &["--to", "/dev/full"], 4, "No space left on device"),
         ("hlog", &["--to", "/dev/full"], 4, "No space left on device"),
         ("csv", &["--to", "none/x.csv"], 4, "cannot write none/x.csv"),
-        ("csv", &["--to", "out/records.jsonl.zst"], 2, "saved runs use this file name"),
+        ("csv", &["--to", "out/records.jsonl.zst"], 2, "this name is reserved for saved runs"),
         ("xml", &[], 2, "csv"),
     ] {
         let ended = export(&place, "out", form, more);

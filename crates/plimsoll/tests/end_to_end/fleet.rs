@@ -182,7 +182,7 @@ fn another_build_is_refused() {
     let ended = place.run(words(&["get", &url, "-d", "1s", "--out", "out"], &flags));
     ended.expect(4);
     assert!(
-        ended.stderr.contains("a was lost before the start: it is another build of the program"),
+        ended.stderr.contains("a was lost before the start: coordinator and agent are different builds of the program"),
         "{}",
         ended.stderr
     );
@@ -296,7 +296,7 @@ fn mistakes_are_reported_before_any_host_is_reached() {
     let place = TestDir::new();
     for (words, message) in [
         (&["get", "http://h/", "--hosts", "a,,b"][..], "a host name is empty"),
-        (&["get", "http://h/", "--hosts=-oProxyCommand=x"], "is no host name"),
+        (&["get", "http://h/", "--hosts=-oProxyCommand=x"], "is not a host name"),
         (
             &["get", "http://h/", "-u", "me:CANARY", "--hosts", "a"],
             "contains a secret, which is not sent to other hosts",

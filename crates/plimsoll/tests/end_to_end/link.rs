@@ -396,7 +396,7 @@ fn mistakes_in_the_links_of_a_study_are_reported_with_their_place() {
         (
             "name: t\ntargets: {a: {url: http://127.0.0.1:9/}}\nmatrix: {link: {x: {down: 1ms, congestion: bbr}}}\n"
                 .to_owned(),
-            "which has no `congestion`",
+            "which cannot set `congestion`",
         ),
         ("name: t\ntargets: {a: {url: [http://a:1/, http://b:2/], link: 5ms}}\n".to_owned(), "several servers"),
     ] {

@@ -22,8 +22,8 @@ pub fn cut_off(run: &SavedRun) -> Option<String> {
     let how = match run.end.as_ref().map(|end| &end.reason) {
         None => "it was cut off",
         Some(EndReason::Interrupted { .. }) => "it was interrupted",
-        Some(EndReason::StoppedEarly { .. }) => "it was stopped early with certain results",
-        Some(EndReason::Aborted { .. }) => "it was aborted by its own condition",
+        Some(EndReason::StoppedEarly { .. }) => "it was stopped early, because its results were certain,",
+        Some(EndReason::Aborted { .. }) => "it was aborted by --abort-when",
         Some(EndReason::DiskFull) => "it was cut off by a full disk",
         Some(EndReason::Unreachable { .. }) => "it was stopped by an unreachable target",
         Some(EndReason::Failed { .. }) => "it could not go on",

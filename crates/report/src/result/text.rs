@@ -51,16 +51,16 @@ pub fn text(reason: &Reason) -> String {
             plural(*of, "attempt")
         ),
         Reason::ClientDecides(judged) => format!(
-            "{} cannot be judged, because delays of this client decide whether it is met ({})",
+            "{} cannot be judged, because the outcome depends on delays of this client ({})",
             judged.objective,
             measured(judged)
         ),
         Reason::OtherPath { differences } => {
             let differences: Vec<String> = differences.iter().map(|difference| escape(difference)).collect();
-            format!("the emulated path is not the one asked for ({})", differences.join("; "))
+            format!("the emulated path differs from the requested one ({})", differences.join("; "))
         }
         Reason::Emulator(health) => format!(
-            "the emulator of the path {}, so the path was not the one asked for; use a lower rate, fewer slots or more cores",
+            "the emulator of the path {}, so the path differed from the requested one; use a lower rate, fewer slots or more cores",
             match health {
                 EmulatorHealth::Good | EmulatorHealth::CpuTooSlow => "did not get enough CPU time",
                 EmulatorHealth::MemoryTooSmall => "did not have enough memory",
@@ -92,7 +92,10 @@ fn most_failures(mostly: MostFailures) -> String {
 fn missing_data(judged: &ObjectiveResult) -> String {
     if judged.operations < judged.needed {
         let operations = plural(judged.operations, "operation");
-        format!("{operations} ended of {} needed; run longer, or add --accept-not-enough-data", count(judged.needed))
+        format!(
+            "only {operations} ended (needed: {}); run longer, or add --accept-not-enough-data",
+            count(judged.needed)
+        )
     } else {
         "too many operations were still in flight at the end".into()
     }
@@ -112,7 +115,7 @@ fn cut_off_text(cut_off: &CutOff) -> String {
             plural(*runs, "run")
         ),
         CutOff::AgentsLost { lost, agents } => format!(
-            "lost {} of {} after the start ({}), so the load was not the one asked for",
+            "lost {} of {} after the start ({}), so the load differed from the requested one",
             count(lost.len() as u64),
             plural(*agents, "agent"),
             names(lost)
@@ -166,9 +169,9 @@ pub fn objective_outcome_text(judged: &ObjectiveResult) -> String {
         ObjectiveOutcome::NotEnoughData => format!("not enough data, because {}", missing_data(judged)),
         ObjectiveOutcome::ClientLimited => {
             let why = if judged.operations < judged.needed {
-                "without stops of this client, enough operations might have ended"
+                "too few operations ended, and stops of this client may be the cause"
             } else {
-                "delays of this client decide whether it is met"
+                "the outcome depends on delays of this client"
             };
             format!("cannot be judged ({}), because {why}", measured(judged))
         }
@@ -191,6 +194,6 @@ pub fn first_missed(result: &RunResult) -> Option<String> {
         Reason::Unreachable { .. } => Some("the target can be reached".into()),
         Reason::CountersDisagree(_) => Some("the counters agree".into()),
         Reason::ClientMissed { .. } | Reason::ClientResources { .. } => Some("the client keeps up".into()),
-        Reason::OtherPath { .. } | Reason::Emulator(_) => Some("the path is the one asked for".into()),
+        Reason::OtherPath { .. } | Reason::Emulator(_) => Some("the path is as requested".into()),
     })
 }

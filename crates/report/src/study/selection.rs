@@ -66,7 +66,7 @@ impl SavedStudy {
         }
         if found.is_empty() {
             return Err(format!(
-                "no cell of `{of}` forms a pair with a cell of `{minus}`; known are {}",
+                "no cell of `{of}` forms a pair with a cell of `{minus}`; choose from {}",
                 self.selectable(&rows, &positions)
             ));
         }
@@ -101,7 +101,7 @@ impl SavedStudy {
         let selector = pairs.map(Selector::Values);
         selector
             .filter(|one| rows.iter().zip(positions).any(|(row, position)| one.matches(row, position)))
-            .ok_or_else(|| format!("`{text}` names no measured cell; known are {}", self.selectable(rows, positions)))
+            .ok_or_else(|| format!("`{text}` names no measured cell; choose from {}", self.selectable(rows, positions)))
     }
 
     /// Returns the names that can be used in a selector.

@@ -99,14 +99,16 @@ const NAMED_MAX: usize = 10;
 pub fn comparison_notes(comparison: &Comparison<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(about_runs(comparison, |run| {
-        no_success(run).map(|why| format!("{why}; it counts as slower than any other"))
+        no_success(run).map(|why| format!("{why}; the run counts as slower than any other"))
     }));
     notes.extend(about_runs(comparison, cut_off));
     notes.extend(bounded(unusable_each(comparison.base).into_iter().chain(unusable_each(comparison.new)).collect()));
     if comparison.sides == Sides::Halves {
-        notes.push("with this many runs in two halves, a change below the noise floor is noise".to_owned());
+        notes.push(
+            "with this number of runs, a change below the noise floor cannot be distinguished from noise".to_owned(),
+        );
         if comparison.count(Conclusion::Worse) + comparison.count(Conclusion::Better) > 0 {
-            notes.push("the halves differ, so something changed that should be equal in all runs".to_owned());
+            notes.push("the halves differ, so the conditions were not the same in all runs".to_owned());
         }
     }
     notes.extend(limited_side_note(comparison));

@@ -22,7 +22,10 @@ pub fn ledger(page: &mut Page, report: &LedgerReport, file_bytes: u64) {
     match &report.spending {
         Some(spending) => money(page, spending),
         None => {
-            page.item("spending", "not known: fewer than two snapshots have both contracts and wallet; see ledger.csv");
+            page.item(
+                "spending",
+                "not known, because fewer than two snapshots have both contracts and wallet; see ledger.csv",
+            );
         }
     }
     stored(page, &report.stored, file_bytes);
@@ -94,7 +97,7 @@ fn stored(page: &mut Page, stored: &StoredAtTarget, file_bytes: u64) {
             ),
         );
         let above = count(each.above_target);
-        page.item("", &format!("{above} of {} above the settings", plural(each.files, "file")));
+        page.item("", &format!("{above} of {} with more than the settings require", plural(each.files, "file")));
     } else if let Some(health) = stored.min_health {
         page.item(
             "redundancy",

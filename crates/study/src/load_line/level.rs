@@ -125,7 +125,7 @@ pub fn outcome(level: &FinishedLevel) -> Outcome {
         return Outcome::ClientLimited { why: format!("{objective} depends on delays of this client") };
     }
     if let Some((objective, have, needed)) = level.evidence.too_few {
-        return undecided(Lack::Operations, format!("{have} of {needed} operations needed for {objective}"));
+        return undecided(Lack::Operations, format!("only {have} of the {needed} operations that {objective} needs"));
     }
     if let Some((objective, _)) = open {
         return undecided(Lack::Operations, objective.to_string());
@@ -225,7 +225,7 @@ mod tests {
         assert!(matches!(result(behind, ObjectiveOutcome::Met, None), Outcome::ClientLimited { .. }));
         assert!(matches!(result(undecided, ObjectiveOutcome::Met, None), Outcome::NotDecided { .. }));
         let few = result(few, ObjectiveOutcome::Met, None);
-        assert_eq!(few.why(), Some("5 of 299 operations needed for response p99 <= 50ms"));
+        assert_eq!(few.why(), Some("only 5 of the 299 operations that response p99 <= 50ms needs"));
         assert_eq!(
             result(STEADY, ObjectiveOutcome::NotEnoughData, None),
             Outcome::NotDecided { lack: Lack::Operations, why: why() }

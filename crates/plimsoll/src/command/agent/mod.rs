@@ -98,9 +98,7 @@ fn about(end: SessionEnd) -> String {
         SessionEnd::ConnectionLost => "the connection to the coordinator ended, so the load was stopped".to_owned(),
         SessionEnd::Run(reason) => match reason {
             StopReason::Done => "done".to_owned(),
-            StopReason::Refused(refusal) => {
-                format!("this agent refused to take part: the coordinator sent: {refusal}")
-            }
+            StopReason::Refused(refusal) => format!("this agent refused to take part in the run: {refusal}"),
             StopReason::Aborted => "the coordinator ended the run".to_owned(),
             StopReason::LeaseLost => "the coordinator was silent for too long, so the load was stopped".to_owned(),
             StopReason::StartMissed => "the order to start arrived too late".to_owned(),

@@ -93,7 +93,7 @@ impl Policy {
             ("--unix-socket", connections.unix_socket.is_some()),
         ];
         if let Some((flag, _)) = detours.into_iter().find(|(_, given)| *given) {
-            return Err(refused(flag, "connections to its targets themselves"));
+            return Err(refused(flag, "direct connections to its targets"));
         }
         // The plans of these commands depend on what their targets contain.
         let place = match command {

@@ -47,7 +47,7 @@ pub fn measure(target: &str) -> Result<Vec<Finding>, Failure> {
         Finding::fact("upload ceiling", rates(one_up, many_up)),
         Finding::fact(
             "",
-            "payload of TCP; a study that tests the path reaches 95 % of it. --nic-speed shows the share that a run uses",
+            "payload of TCP; a study that tests the path should reach 95 % of it. With --nic-speed, a run reports the percentage that it used",
         ),
     ])
 }

@@ -14,7 +14,7 @@ use crate::progress::requests_failed;
 use engine::dialect::Access;
 use engine::plan::{ResumedUpload, Subject};
 use fill::in_doubt::{Decision, Next, OpenUpload, Stored, StoredPart, decide};
-use report::number::plural;
+use report::number::{count, plural};
 use std::collections::{BTreeMap, BTreeSet};
 use store::journal::{AckedObject, BATCH_MAX, Evidence, Record};
 use wire::s3::ListedPart;
@@ -224,11 +224,11 @@ fn report(found: &[u64], recovered: &Recovered) {
     let parts: u64 = uploads.values().map(|upload| upload.parts.len() as u64).sum();
     let resumed = match uploads.len() as u64 {
         0 => String::new(),
-        number => format!(", {} continue with {}", plural(number, "multipart upload"), plural(parts, "part")),
+        number => format!(", {} resumed with {}", plural(number, "multipart upload"), plural(parts, "part")),
     };
     console::eprintln(&format!(
-        "of the objects with unconfirmed uploads, the target has {}; {} to upload{resumed}",
-        plural(found.len() as u64, "object"),
-        plural(chosen.len() as u64, "object"),
+        "objects with unconfirmed uploads: {} found at the target, {} to upload{resumed}",
+        count(found.len() as u64),
+        count(chosen.len() as u64),
     ));
 }

@@ -99,7 +99,7 @@ fn response_body(args: &Args, targets: &Targets, form: Option<Form>, encoded: bo
     if let Some(wanted) = &args.expect {
         if matches!(wanted, ExpectedChecksum::Given(_)) && targets.count() != 1 {
             return Err(Failure::usage(
-                "--expect with a checksum is for a single object: for several use --expect etag or --expect checksum",
+                "--expect with a checksum is for a single object: for several objects, use --expect etag or --expect checksum",
             ));
         }
         return Ok(ResponseBody::Hashed(wanted.clone()));

@@ -22,7 +22,9 @@ pub fn check(planned: &[Planned]) -> Vec<Diagnostic> {
             Ok(_) if is_served(trial) => None,
             Ok(setting) if setting.congestion.is_some() => {
                 let target = &trial.target;
-                Some(format!("target `{target}` is reached through a relay, which has no `congestion`; leave it out"))
+                Some(format!(
+                    "target `{target}` is reached through a relay, which cannot set `congestion`; leave it out"
+                ))
             }
             Ok(_) => target_of(trial).err(),
         };
@@ -52,8 +54,8 @@ fn target_of(trial: &Planned) -> Result<String, String> {
     targets.dedup();
     match targets.as_slice() {
         [only] => Ok(only.clone()),
-        [] => Err(format!("target `{}` has no http:// or https:// URL to which a relay could lead", trial.target)),
-        _ => Err(format!("target `{}` has URLs of several servers, and a relay leads to one", trial.target)),
+        [] => Err(format!("target `{}` needs an http:// or https:// URL for its relay", trial.target)),
+        _ => Err(format!("target `{}` has URLs of several servers, but a relay leads to only one", trial.target)),
     }
 }
 

@@ -57,10 +57,7 @@ pub fn names(scenario: &Scenario) -> Vec<Diagnostic> {
     let axes = scenario.parts.iter().flat_map(|part| &part.axes).map(|axis| (axis.name.as_str(), axis.at));
     for (name, at) in named.chain(axes).filter(|(name, _)| NO_SETTINGS.contains(name)) {
         let instead = if name == "repeat" { "; write `repeats` next to `targets`" } else { "" };
-        faults.push(Diagnostic::new(
-            at,
-            format!("`{name}` is not a setting, because the study itself decides this; leave it out{instead}"),
-        ));
+        faults.push(Diagnostic::new(at, format!("`{name}` is not a setting of a scenario; leave it out{instead}")));
     }
     let mut directories: Vec<String> = Vec::new();
     for target in &scenario.targets {
@@ -97,7 +94,7 @@ pub fn servers(scenario: &Scenario) -> Vec<Diagnostic> {
     for settings in served {
         let at = settings.first().map_or(Position::START, |setting| setting.at);
         if let Some(setting) = settings.iter().find(|setting| CHOSEN_BY_STUDY.contains(&setting.name.as_str())) {
-            let why = format!("`{}` is not a setting, as the study itself decides this; leave it out", setting.name);
+            let why = format!("`{}` is not a setting, because the study chooses it; leave it out", setting.name);
             faults.push(Diagnostic::new(setting.at, why));
             continue;
         }

@@ -102,7 +102,7 @@ fn response(curve: &Curve) -> Chart {
         let measured =
             |level: &Level| level.metrics.objectives.iter().find(|measured| measured.objective == objective)?.value;
         let label = objective.metric().to_string();
-        about.push_str(&format!(" An objective bounds {label}, which counts all operations."));
+        about.push_str(&format!(" The line {label} belongs to an objective, and includes failed operations."));
         lines.push(marks(curve.line, &label, lines.len(), measured));
     }
     let plot = Plot::Points {

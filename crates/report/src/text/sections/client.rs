@@ -31,7 +31,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
         page.item(
             "at a limit",
             &format!(
-                "out of {}: CPU {}, late {}, network card {}, shared host {}{quota}",
+                "of {} measured: CPU {}, late starts {}, network card {}, shared host {}{quota}",
                 at(limits.seconds),
                 at(limits.cpu),
                 at(limits.late),
@@ -61,14 +61,16 @@ fn effects(page: &mut Page, run: &SavedRun) {
     let missed = limits::missed_by_client(summary, &run.begin.model);
     if missed > 0 {
         let missed = plural(missed, "operation");
-        page.item("missed", &format!("{missed} due in the window were not started by this client"));
+        page.item("missed", &format!("this client did not start {missed} due in the window"));
     }
     if let Some(client) = summary.client_share() {
         let bound = if client.at_least { "at least " } else { "" };
         let samples = plural(client.samples, "sample");
-        let text =
-            format!("responses waited in this client for {bound}{} of service time ({samples})", share(client.share));
-        page.item("unread", &text);
+        let part = share(client.share);
+        page.item(
+            "unread",
+            &format!("responses waited unread in this client for {bound}{part} of the service time ({samples})"),
+        );
     }
 }
 

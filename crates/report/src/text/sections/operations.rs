@@ -31,9 +31,9 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     row("attempts", tally.attempts, "operations, redirect hops and resends");
     row("  hops", tally.hops, "");
     if tally.steps > 0 {
-        row("  further", tally.steps, "further requests of operations that have several");
+        row("  further", tally.steps, "requests of an operation after its first one");
     }
-    row("  resends", tally.resends, "after a kept connection was found closed");
+    row("  resends", tally.resends, "e.g. after a kept-alive connection was closed");
     if tally.retries > 0 {
         row("  retries", tally.retries, "of failed requests, after a pause");
     }
