@@ -36,8 +36,8 @@ pub struct RunMetrics {
     pub first_missed: Option<String>,
     /// Limit of the run, as text.
     pub limited_by: String,
-    /// Who set the pace of the transfers, and why, as text; null if there is no network between client and target, or if too
-    /// few operations ended.
+    /// Part that set the pace of the transfers (network, server or client), and the reason, as text; null if there is
+    /// no network between client and target, or if too few operations ended.
     pub pace_set_by: Option<String>,
     /// Name of the run's directory.
     pub directory: String,
@@ -49,8 +49,8 @@ pub struct MeasuredObjective {
     /// Objective, as written.
     #[schemars(with = "String")]
     pub objective: Objective,
-    /// Measured value: a share of 1, nanoseconds, operations per second, or bytes per second. Null if the value falls
-    /// on an operation that failed or never ended.
+    /// Measured value: a fraction (0.99 means 99 %), nanoseconds, operations per second, or bytes per second. Null if
+    /// the value falls on an operation that failed or never ended.
     pub value: Option<f64>,
     /// Lower end of the range that contains the percentile of a time, in nanoseconds. Equal to the measured value for
     /// all other metrics, or if client stalls made no difference.

@@ -23,7 +23,7 @@ enumerated! {
         Bytes => "bytes", "bytes";
         Seconds => "seconds", "seconds";
         Milliseconds => "milliseconds", "milliseconds";
-        Share => "share", "a share of 1";
+        Share => "share", "a fraction: 0.02 means 2 %";
         Hastings => "hastings", "hastings: 10^24 of them are a siacoin";
     }
 }

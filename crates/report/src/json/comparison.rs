@@ -25,9 +25,9 @@ pub struct JsonComparison {
     pub scope: ScopeName,
     /// `true` if the two sets are halves of the runs of one target. The difference between the halves shows the noise.
     pub halves: bool,
-    /// Largest difference that does not matter, as a share of 1.
+    /// Largest difference that does not matter, as a fraction (0.02 means 2 %).
     pub margin_share: f64,
-    /// Confidence of the intervals, as a share of 1.
+    /// Confidence of the intervals, as a fraction (0.95 means 95 %).
     pub confidence_share: f64,
     /// Seed of the bootstrap's random choices.
     pub seed: u64,

@@ -60,7 +60,7 @@ pub struct Carried {
     pub bytes: u64,
     /// Packets for which the queue had no space.
     pub queue_drops: u64,
-    /// Packets that were lost as asked for.
+    /// Packets dropped because of the path's `loss` setting.
     pub lost: u64,
     /// Share of one core that the emulator used.
     pub emulator_busy_share: f64,

@@ -41,7 +41,7 @@ pub struct RepeatedMetric {
     /// Median of the lower ends of the metric's ranges. Equal to `median` if the metric has no ranges, or if client
     /// stalls made no difference.
     pub median_low: Option<f64>,
-    /// (largest − smallest) / median, as a share of 1; null unless the median is above 0.
+    /// (largest − smallest) / median, as a fraction (0.02 means 2 %); null unless the median is above 0.
     pub spread_share: Option<f64>,
 }
 

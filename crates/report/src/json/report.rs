@@ -37,10 +37,10 @@ pub struct JsonReport {
     pub limited_by: LimitedBy,
     /// Measurements that show this limit, as text.
     pub limit_reason: String,
-    /// Who set the pace of the transfers: `network`, `server` or `client`; null if there is no network between client and
-    /// target, or if too few operations ended.
+    /// Part that set the pace of the transfers: `network`, `server` or `client`; null if there is no network between
+    /// client and target, or if too few operations ended.
     pub pace_set_by: Option<String>,
-    /// Measurements that show who set the pace, as text.
+    /// Measurements that show what set the pace, as text.
     pub pace_reason: Option<String>,
     /// `true` if the client or its host limited a closed run. The target may then sustain higher rates than this run
     /// shows.

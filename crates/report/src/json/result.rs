@@ -108,8 +108,8 @@ pub struct ObjectiveResult {
     pub objective: String,
     /// Outcome of the objective.
     pub outcome: ObjectiveOutcome,
-    /// Measured value: a share of 1, nanoseconds, operations per second, or bytes per second. Null if nothing was
-    /// measured, or if the percentile falls on an operation that failed or did not end.
+    /// Measured value: a fraction (0.99 means 99 %), nanoseconds, operations per second, or bytes per second. Null if
+    /// nothing was measured, or if the percentile falls on an operation that failed or did not end.
     pub value: Option<f64>,
     /// Number of operations on which the outcome is based.
     pub operations: u64,
