@@ -25,7 +25,7 @@ use clap::Subcommand;
 pub enum Bench {
     /// Client CPU per request or per GB, compared with other load testers in interleaved pairs.
     Peers(peers::Args),
-    /// Open model: punctuality at half of the client's highest rate, and the report at twice the highest rate.
+    /// Open model: punctuality of starts at half of the client's highest rate, and the report at twice this rate.
     Pacing(pacing::Args),
     /// Resident memory at 1000 connections, over minutes at full speed.
     Memory(memory::Args),
@@ -39,19 +39,19 @@ pub enum Bench {
     Sign(sign::Args),
     /// Search for the load lines of independent servers with known capacities.
     Line(line::Args),
-    /// Share of wrong decisions when a search stops levels early and slow operations come in bursts, on simulated time.
+    /// Share of wrong decisions of a search that stops levels early, with bursts of slow operations, on simulated time.
     Sequential(sequential::Args),
     /// Client CPU of uploads and fills, compared with warp on the same S3 server.
     Uploads(uploads::Args),
     /// Size of the directory of a run of weeks, and time and memory of its reports.
     Weeks(weeks::Args),
-    /// Who sets the pace of transfers over an emulated path, in runs with planted causes.
+    /// How often the report shows what set the pace of transfers, over an emulated path with a known cause.
     Pace(pace::Args),
     /// Time and memory that a fill with a journal of millions of objects needs to resume.
     Resume(resume::Args),
-    /// Client CPU that the kernel's arrival timestamps cost, in runs alternately with and without timestamps.
+    /// Client CPU cost of the kernel's arrival timestamps, from runs that alternate with and without them.
     Timestamps(timestamps::Args),
-    /// Comparison of the results and limits that Plimsoll reports with the known problems of the runs.
+    /// How often Plimsoll reports the right result and limit, in runs with known problems.
     #[command(visible_alias = "verdict")]
     Causes(causes::Args),
 }

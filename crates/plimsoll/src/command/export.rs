@@ -48,7 +48,7 @@ pub enum Form {
     OpsParquet,
     /// The 19 columns of retrieval-load-testing, the k6 kit for booster-http.
     RetrievalCsv,
-    /// Like `ab -e`: for each percentage, the time within which that share of requests was served.
+    /// Like `ab -e`: for each percentage of requests, the time within which they were served.
     AbE,
     /// Like `ab -g`, for gnuplot. The run must have been made with --log-ops.
     AbG,

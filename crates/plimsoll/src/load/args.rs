@@ -129,7 +129,7 @@ pub struct Requests {
     /// Basic authentication; also from the URL, @FILE or ${ENV}.
     #[arg(short = 'u', long = "user", value_name = "USER:PASSWORD")]
     pub user: Option<String>,
-    /// Keep connections alive, which is the default; the flag exists for compatibility with ab.
+    /// Keep connections alive. This is the default; the flag is accepted for compatibility with ab.
     #[arg(short = 'k', hide_short_help = true)]
     pub keep_alive: bool,
     /// Use HTTP/1.0, as ab does.
@@ -197,7 +197,7 @@ pub struct Connections {
     /// used, in percent.
     #[arg(long, value_name = "RATE", help_heading = "Connections", hide_short_help = true)]
     pub nic_speed: Option<DataRate>,
-    /// Make the load through a link of `plimsoll link`, given by its number; without a number, through the only link.
+    /// Make the load through the link with this number (see `plimsoll link`). Without a number, use the only link.
     #[arg(
         long,
         value_name = "NUMBER",
@@ -219,7 +219,7 @@ pub struct Connections {
 #[derive(clap::Args, Debug)]
 #[group(skip)]
 pub struct Tls {
-    /// Trust the certificates in this PEM file, and those that they signed, instead of the system's (https).
+    /// Trust the CA and server certificates in this PEM file instead of the system's CA certificates (https).
     #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = "TLS", hide_short_help = true)]
     pub cacert: Vec<PathBuf>,
     /// Present this client certificate (PEM) if the server requests one.

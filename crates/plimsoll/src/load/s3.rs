@@ -39,7 +39,7 @@ pub struct Args {
         hide_short_help = true
     )]
     pub payload: Payload,
-    /// Checksum that follows a body with a trailer: crc32, crc32c, crc64nvme, sha1, sha256.
+    /// Checksum in the trailer of a body: crc32, crc32c, crc64nvme, sha1, sha256.
     #[arg(long, value_name = "NAME", value_parser = trailer, default_value = "crc32c", hide_short_help = true)]
     pub checksum: Trailer,
     /// Sign in the query, as in presigned URLs. Each signature is valid for this long.

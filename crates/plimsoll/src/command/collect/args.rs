@@ -37,7 +37,7 @@ pub struct Args {
     /// Time between two polls.
     #[arg(long, value_name = "TIME", value_parser = load::span, default_value = "60s")]
     pub every: Duration,
-    /// Append to this CSV file. The set siad uses exactly the format of the Sia study's collector.
+    /// Append to this CSV file. With the set siad, the file has the format of the Sia study's collector.
     #[arg(short = 'o', long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Append to the time series in this directory.

@@ -75,9 +75,9 @@ pub struct Args {
     /// block is missing. A difference fails the run.
     #[arg(long)]
     pub verify: bool,
-    /// Verify the checksum of each complete body. Use etag if ETags are MD5s. Use checksum if each response has
-    /// x-amz-checksum-*, Content-MD5 or Digest, in a header or trailer. Use e.g. sha256:HEX for a single object, also
-    /// with md5, sha1, crc32, crc32c or crc64nvme, and also with base64.
+    /// Verify the checksum of each complete body. HASH is etag if ETags are MD5s, or checksum if each response has
+    /// x-amz-checksum-*, Content-MD5 or Digest in a header or trailer. For a single object, HASH can also be the
+    /// expected value in hex or base64, e.g. sha256:HEX. Algorithms are sha256, md5, sha1, crc32, crc32c and crc64nvme.
     #[arg(
         long,
         alias = "expect-hash",

@@ -125,10 +125,10 @@ pub struct SearchArgs {
     /// Highest level to try [default: 4096 in flight, 1000000 per second].
     #[arg(long, value_name = "N", value_parser = load::count::<NonZeroU64>, help_heading = "Search")]
     pub to: Option<NonZeroU64>,
-    /// Maximum width of the final bracket, as a share of its lower end [default: 5% in flight, 2% per second].
+    /// Maximum width of the final bracket, in percent of its lower end [default: 5% in flight, 2% per second].
     #[arg(long, value_name = "PERCENT", value_parser = precision, help_heading = "Search")]
     pub precision: Option<f64>,
-    /// Confidence in the result of a level that is enough to stop the level early.
+    /// Stop a level early once its result has this confidence.
     #[arg(long, value_name = "PERCENT", value_parser = confidence, default_value = "95%", help_heading = "Search", hide_short_help = true)]
     pub confidence: f64,
     /// Maximum duration of a level. A level is extended up to this time if its backlog or its percentiles are

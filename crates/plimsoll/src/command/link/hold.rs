@@ -34,13 +34,13 @@ pub struct PathArgs {
     /// Congestion control of TCP at both ends, e.g. cubic [default: that of this host].
     #[arg(long, value_name = "NAME", value_parser = congestion)]
     pub congestion: Option<String>,
-    /// Keep the maximum sizes of TCP buffers as on this host, instead of raising them to fit the path.
+    /// Keep this host's maximum sizes of TCP buffers, instead of raising them to fit the path.
     #[arg(long)]
     pub host_buffers: bool,
-    /// Seed that decides which packets are lost or reordered, and the jitter.
+    /// Seed of the loss, the reordering and the jitter of packets.
     #[arg(long, value_name = "N", value_parser = load::seed, default_value = "1")]
     pub seed: u64,
-    /// End when standard input closes, which also happens when the process that started this one ends.
+    /// End when standard input closes, for example because the parent process ended.
     #[arg(long, hide = true)]
     pub until_stdin_closes: bool,
 }
@@ -93,7 +93,7 @@ pub struct RelayArgs {
     /// Seed of the jitter.
     #[arg(long, value_name = "N", value_parser = load::seed, default_value = "1")]
     pub seed: u64,
-    /// End when standard input closes, which also happens when the process that started this one ends.
+    /// End when standard input closes, for example because the parent process ended.
     #[arg(long, hide = true)]
     pub until_stdin_closes: bool,
 }

@@ -40,7 +40,8 @@ pub struct Args {
     /// Set a variable of the scenario.
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     pub set: Vec<(String, String)>,
-    /// Run only the trials with this value. AXIS is an axis, `part` or `target`. May be repeated, also for several values.
+    /// Run only the trials with this value. AXIS is an axis, `part` or `target`. Repeat the flag for further axes or
+    /// values.
     #[arg(long, value_name = "AXIS=VALUE", value_parser = pair)]
     pub only: Vec<(String, String)>,
     /// Print the cells with their commands and expected times, but run nothing.
@@ -49,7 +50,7 @@ pub struct Args {
     /// Print the variables of the scenario with their defaults, but run nothing.
     #[arg(long, conflicts_with_all = ["dry_run", "set", "only"])]
     pub list_vars: bool,
-    /// Speed that --dry-run assumes, e.g. 1.25GB/s, to convert between bytes and times.
+    /// Speed with which --dry-run converts between bytes and times, e.g. 1.25GB/s.
     #[arg(long, value_name = "SPEED", value_parser = speed, requires = "dry_run")]
     pub assume: Option<f64>,
     /// Resume the study in this directory: run only the missing trials, and continue an unfinished fill.

@@ -70,7 +70,7 @@ pub struct Args {
     /// Delay every N-th request by an additional time, e.g. 10:100ms.
     #[arg(long, value_name = "N:TIME", value_parser = every, help_heading = "Faults")]
     pub slow_every: Option<(NonZeroU64, Duration)>,
-    /// Stall once; 4s:1s means 4s after the first request, for 1s.
+    /// Stall once, e.g. 4s:1s: from 4s after the first request, for 1s.
     #[arg(long, value_name = "AT:TIME", value_parser = stall, help_heading = "Faults")]
     pub stall: Option<(Duration, Duration)>,
     /// Limit each response to this many body bytes per second, e.g. 10MB.

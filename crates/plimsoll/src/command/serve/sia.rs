@@ -45,7 +45,7 @@ pub struct SiaArgs {
     /// siad: restart at this interval. Each restart takes 10s, or the time after a colon, as in 1h:30s.
     #[arg(long, value_name = "TIME[:TIME]", value_parser = restarts, hide_short_help = true)]
     pub restart_every: Option<Restarts>,
-    /// siad: report 1% less spending on storage in every second interval of this length.
+    /// siad: in every other interval of this length, report 1% less spending on storage.
     #[arg(long, value_name = "TIME", value_parser = span, hide_short_help = true)]
     pub falling_storage: Option<Duration>,
     /// renterd: minimum and total number of shards of a slab [default: 2:3].

@@ -20,7 +20,7 @@ pub struct Args {
     /// File with the credentials for NATS (.creds).
     #[arg(long, value_name = "FILE", requires = "fleet", help_heading = HEADING, hide_short_help = true)]
     pub fleet_creds: Option<PathBuf>,
-    /// Trust the CA certificates in this PEM file to sign the certificates of NATS servers, and require TLS.
+    /// Trust the CA certificates in this PEM file for connections to NATS servers, and require TLS.
     #[arg(long, value_name = "FILE", requires = "fleet", help_heading = HEADING, hide_short_help = true)]
     pub fleet_ca: Option<PathBuf>,
 }

@@ -68,7 +68,7 @@ pub struct Args {
         hide_short_help = true
     )]
     pub tolerate_lost: Option<usize>,
-    /// Maximum time between the first and the last start [default: 5ms].
+    /// Maximum time between the starts of the first and the last agent [default: 5ms].
     #[arg(
         long,
         value_name = "TIME",
