@@ -9,7 +9,7 @@ mod support;
 use bucket::{Bucket, Fault, Request, State, dataset, fill, in_parts, whole};
 use engine::OpEntry;
 use engine::plan::*;
-use engine::sim::{Accept, Reply, SimNetwork, simulate};
+use engine::sim::{Accept, Reply, SimNetwork, simulate, simulate_until};
 use measure::result::accounting::audit;
 use measure::{AttemptClass, Cause, Instant, Summary};
 use proptest::prelude::*;
@@ -98,6 +98,21 @@ fn without_a_policy_nothing_is_retried() {
     let outcome = carry_out(&plan, |_, _| Fault::Refused(ErrorCode::SlowDown, None), accepts);
     let tally = &outcome.summary.stats.measured;
     assert_eq!((tally.failed, tally.attempts, tally.retries), (3, 3, 0));
+}
+
+#[test]
+fn a_stopped_run_does_not_wait_for_the_next_retry() {
+    let state = Rc::new(RefCell::new(State::default()));
+    let refuse = |_: &Request| Fault::Refused(ErrorCode::SlowDown, Some(3600));
+    let network = |_| SimNetwork::new(Bucket { accepts, ..Bucket::new(&state, refuse) });
+    let mut end = Instant::ZERO;
+    let ops = simulate_until(&fill(dataset(1, 100), 1, whole()), network, |interval| {
+        end = end.max(interval.end);
+        true
+    });
+    assert!(end.since(Instant::ZERO) < ms(1_100), "the run ended at {end:?}, but the retry was due at 10 s");
+    assert_eq!(ops.iter().map(|op| op.outcome.class).collect::<Vec<_>>(), [AttemptClass::InflightAtEnd]);
+    assert_eq!(state.borrow().requests.len(), 1);
 }
 
 #[test]

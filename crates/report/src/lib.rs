@@ -42,5 +42,6 @@ pub use json::{
 };
 pub use study::{SavedStudy, StudyCell};
 pub use text::{
-    SHORT_LINES_MAX, Style, comparison, failed_attempts, fill_estimate, fill_text, repeats, short_text, text, uploads,
+    SHORT_LINES_MAX, Style, comparison, failed_attempts, failure_line, fill_estimate, fill_text, repeats, short_text,
+    text, uploads,
 };

@@ -44,6 +44,7 @@ use attempt::pauses::Pauses;
 use buffers::Buffers;
 use connections::Pool;
 use connections::origin::OriginPool;
+use measure::sample::AttemptKind;
 use measure::{Instant, Interval, Recorder};
 use observation::client_stalls::ClientStalls;
 use observation::path_samples::PathSamples;
@@ -317,6 +318,20 @@ impl<'p, N: Network> RunLoop<'p, N> {
         now
     }
 
+    /// Returns whether the run was stopped, and no operation in flight does anything but wait for its next retry. There is
+    /// then no response to wait for.
+    fn only_waits_for_retries(&self) -> bool {
+        self.control.reason().is_some()
+            && self.plan.retry.is_some()
+            && self.pauses.next != Instant::NEVER
+            && self.pool.waits.for_connection == 0
+            && self.pool.waits.for_name.is_empty()
+            && self.pool.waits.for_backlog.is_empty()
+            && (0..self.slots.len()).filter_map(|slot| self.slots.find_op(slot)).all(|op| {
+                op.attempt.exchange.is_none() && op.pause.is_none_or(|pause| pause.kind == AttemptKind::Retry)
+            })
+    }
+
     /// Returns whether this thread is done. At the end of the drain, ends the operations in flight.
     fn end_if_over(&mut self, net: &mut N, now: Instant) -> bool {
         if self.control.is_abandoned() {
@@ -332,7 +347,8 @@ impl<'p, N: Network> RunLoop<'p, N> {
             self.drop_rest(net, now);
         }
         let done = self.slots.in_flight == 0 && (window_over || self.is_exhausted(now));
-        let drained = self.control.is_abandoned() || (window_over && now >= window_end + self.plan.drain);
+        let drained = self.control.is_abandoned()
+            || (window_over && (now >= window_end + self.plan.drain || self.only_waits_for_retries()));
         if drained && !done {
             self.abandon_all(net, now);
         }

@@ -122,13 +122,13 @@ fn show(args: &Args) -> Result<ExitCode, Failure> {
             repeats::conclude_all(&runs)
         }
         SetKind::Study => {
-            let (mut study, exit) = study::read(here, &set.records)?;
+            let (mut study, concluded) = study::read(here, &set.records)?;
             subtract(&mut study, &args.subtract)?;
             match page {
                 None => study::print(&study, form)?,
                 Some(file) => study::write_html(&study, here, file.as_deref())?,
             }
-            exit
+            concluded.conclude()
         }
         SetKind::Line => {
             let (line, last) = load_line::read_with_last_run(here)?;

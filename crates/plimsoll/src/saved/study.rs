@@ -1,13 +1,14 @@
 //! Saved studies.
 
 use super::{
-    OutputFormat, cannot_read_back, cell_prices, conclude, discrepancies, fill, html_file, load_line, print_json,
-    print_text, text_style,
+    OutputFormat, cannot_read_back, cell_prices, discrepancies, fill, html_file, load_line, print_json, print_text,
+    text_style,
 };
 use crate::console;
 use crate::failure::{Exit, Failure};
 use report::escape::escape;
 use report::load_line::LoadLine;
+use report::number::plural;
 use report::study::{FillTrial, LineTrial, Order, Study, Trial};
 use report::{SavedStudy, StudyCell};
 use std::path::Path;
@@ -72,11 +73,45 @@ pub fn trials<'r>(
     })
 }
 
-/// Reads a study with its trials. Also returns its exit code.
-pub fn read(base: &Path, records: &[StudyRecord]) -> Result<(SavedStudy, Exit), Failure> {
+/// The result of the trials of a study.
+pub struct Concluded {
+    exit: Exit,
+    /// Number of runs that did not pass.
+    failed: u64,
+    /// The first of these runs, and its reason.
+    first: Option<String>,
+}
+
+impl Concluded {
+    fn add_run(&mut self, run: &SavedRun, name: impl FnOnce() -> String) {
+        let result = report::result::of(run);
+        self.exit = self.exit.or_worse(result.exit.into());
+        if let Some(reason) = result.reasons.first() {
+            self.failed += 1;
+            self.first.get_or_insert_with(|| {
+                format!("plimsoll: {}: {}: {}", result.word.text(), name(), report::result::text(reason))
+            });
+        }
+    }
+
+    /// Returns the exit code. If runs did not pass, also prints one of the reasons to standard error.
+    pub fn conclude(self) -> Exit {
+        if let Some(first) = self.first {
+            let more = match self.failed - 1 {
+                0 => String::new(),
+                more => format!("; {} did not pass either", plural(more, "further trial")),
+            };
+            console::eprintln(&format!("{first}{more} (exit code {})", self.exit.code()));
+        }
+        self.exit
+    }
+}
+
+/// Reads a study with its trials. Also returns the result of the trials.
+pub fn read(base: &Path, records: &[StudyRecord]) -> Result<(SavedStudy, Concluded), Failure> {
     let mut study = planned(records);
     let scenario = scenario(records);
-    let mut exit = Exit::Good;
+    let mut concluded = Concluded { exit: Exit::Good, failed: 0, first: None };
     for trial in trials(base, records) {
         let SavedTrial { cell, target, repeat, directory, result } = match trial {
             Ok(trial) => trial,
@@ -89,17 +124,17 @@ pub fn read(base: &Path, records: &[StudyRecord]) -> Result<(SavedStudy, Exit), 
         match result {
             TrialResult::Line(found) => {
                 let (line, last) = *found;
-                exit = exit.or_worse(load_line::exit_code(&line));
+                concluded.exit = concluded.exit.or_worse(load_line::exit_code(&line));
                 study.study.load_lines.push(LineTrial { cell, target, repeat, directory, load_line: line });
                 study.last = last.or(study.last);
             }
             TrialResult::Fill(saved) => {
-                exit = exit.or_worse(fill::exit_code(&saved));
+                concluded.exit = concluded.exit.or_worse(fill::exit_code(&saved));
                 let prices = cell_prices::of(scenario.as_ref(), &cell, &target);
                 study.study.fills.push(FillTrial::of((&cell, &target, repeat), &directory, &saved, &prices));
             }
             TrialResult::Run(run) => {
-                exit = exit.or_worse(conclude(&run));
+                concluded.add_run(&run, || format!("{cell}, {target}, run {repeat}"));
                 study.study.trials.push(Trial::of((&cell, &target, repeat), &directory, &run));
                 study.last = Some(*run);
             }
@@ -107,7 +142,7 @@ pub fn read(base: &Path, records: &[StudyRecord]) -> Result<(SavedStudy, Exit), 
     }
     study.study.differences = study.compared_with_first();
     study.study.discrepancies = discrepancies::find(base, records);
-    Ok((study, exit))
+    Ok((study, concluded))
 }
 
 /// Returns the number of missing trials.

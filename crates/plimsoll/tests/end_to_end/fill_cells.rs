@@ -131,7 +131,11 @@ fn a_killed_fill_of_a_study_goes_on_where_it_was() {
     let before = stored(&fill);
     assert!((20..1600).contains(&before), "{before}");
     let shown = place.run(["report", "study"]);
-    assert!(shown.expect(0).stdout.contains("1 of 1 missing: `plimsoll run --resume` runs them"), "{}", shown.stdout);
+    assert!(
+        shown.expect(0).stdout.contains("1 of 1 missing: `plimsoll run SCENARIO --resume DIR` runs them"),
+        "{}",
+        shown.stdout
+    );
     let again = run(&place, &endpoint, &["run", "study.yaml", "--out", "study"]);
     assert!(again.expect(4).stderr.contains("`--resume study` instead of --out continues the study"), "{again:?}");
     let running = start(&place, &endpoint, &["run", "study.yaml", "--resume", "study"]);

@@ -406,7 +406,11 @@ fn a_study_that_stops_early_shows_its_results_and_how_to_resume_it() {
         let last = ended.stderr.lines().last().unwrap_or_default();
         assert!(last.contains("cannot reach"), "{}", ended.stderr);
         assert!(last.ends_with("; `plimsoll run pair.yaml --resume study` continues the study"), "{}", ended.stderr);
-        assert!(ended.stdout.contains("1 of 2 missing: `plimsoll run --resume` runs them"), "{}", ended.stdout);
+        assert!(
+            ended.stdout.contains("1 of 2 missing: `plimsoll run SCENARIO --resume DIR` runs them"),
+            "{}",
+            ended.stdout
+        );
         let shown = place.run(["report", "study"]);
         assert_eq!(shown.stdout, ended.stdout, "the later report differs");
     }

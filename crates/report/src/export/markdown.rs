@@ -100,7 +100,8 @@ pub fn study(study: &Study) -> String {
     let load_lines = (!study.load_lines.is_empty())
         .then(|| table(&foreign(load_lines::table_rows(&study.load_lines, &Order::default()))));
     let fills = (!study.fills.is_empty()).then(|| table(&foreign(fills::table_rows(&study.fills, &Order::default()))));
-    trials.into_iter().chain(load_lines).chain(fills).collect::<Vec<_>>().join("\n")
+    let headline = format!("**{}**\n", cell(study.headline().trim_end()));
+    std::iter::once(headline).chain(trials).chain(load_lines).chain(fills).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the result of a search for the load line, and a table of its levels in order.

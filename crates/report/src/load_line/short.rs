@@ -27,10 +27,14 @@ pub fn short_text(line: &LoadLine, style: &Style) -> String {
             ok.map_or_else(|| "–".to_owned(), rate),
             level.metrics.p50(),
             line.bounded_values(level),
-            bar(ok.unwrap_or(0.0), most, BAR),
+            String::new(),
         ]
     };
-    let rows: Vec<[String; 7]> = std::iter::once(titles).chain(levels.iter().map(row)).collect();
+    let mut rows: Vec<[String; 7]> = std::iter::once(titles).chain(levels.iter().map(row)).collect();
+    let room = room_for_bars(&rows, text::narrowed(style).width);
+    for (row, level) in rows.iter_mut().skip(1).zip(&levels) {
+        row[6] = bar(level.metrics.ok_per_second.unwrap_or(0.0), most, room);
+    }
     let mut text = text::short_first_line(line.result.word, line.sentence(), style);
     text += &text::paragraph(&format!("objectives: {}", line.objectives.join(", ")));
     text.push('\n');
@@ -42,6 +46,14 @@ pub fn short_text(line: &LoadLine, style: &Style) -> String {
         text += &text::paragraph(ESTIMATED.trim_end());
     }
     text
+}
+
+/// Returns the length of the longest bar, if no line may be wider than `width`.
+fn room_for_bars(rows: &[[String; 7]], width: usize) -> usize {
+    let table = text::table_with_text_from(6, rows);
+    let widest = table.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    // Two spaces separate a bar from the column before it.
+    BAR.min(width.saturating_sub(widest + 2))
 }
 
 /// Returns the levels around the load line, and the number of levels that were left out.
@@ -68,6 +80,21 @@ pub fn bar(value: f64, most: f64, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bars_leave_room_for_the_other_columns() {
+        let row = |text: &str| std::array::from_fn(|column| if column == 1 { text.to_owned() } else { String::new() });
+        let rows: [[String; 7]; 2] = [row("level"), row(&"x".repeat(50))];
+        let room = room_for_bars(&rows, 80);
+        assert!((1..BAR).contains(&room), "{room}");
+        let mut with_bar = rows.clone();
+        with_bar[1][6] = "█".repeat(room);
+        let widest = |rows: &[[String; 7]]| {
+            text::table_with_text_from(6, rows).lines().map(|line| line.trim_end().chars().count()).max().unwrap_or(0)
+        };
+        assert_eq!(widest(&with_bar), 80);
+        assert_eq!((room_for_bars(&rows, 200), room_for_bars(&rows, 40)), (BAR, 0));
+    }
 
     #[test]
     fn bars_grow_with_the_value() {

@@ -136,7 +136,7 @@ impl Study {
         pieces.extend(self.progress());
         if self.missing() > 0 {
             let (missing, planned) = (count(self.missing()), count(self.planned));
-            pieces.push(format!("{missing} of {planned} missing: `plimsoll run --resume` runs them"));
+            pieces.push(format!("{missing} of {planned} missing: `plimsoll run SCENARIO --resume DIR` runs them"));
         }
         pieces.join(" · ") + "\n\n"
     }

@@ -112,7 +112,7 @@ mod tests {
         let text = fitting(&rows, &[2, 4], &NARROW);
         assert!(text.lines().all(|line| columns(line) <= 80), "{text}");
         assert!(
-            text.contains("12.0 ms") && text.ends_with("left out to fit this width: rate (see --full)\n"),
+            text.contains("12.0 ms") && text.ends_with("left out to keep lines short: rate (see --full)\n"),
             "{text}"
         );
     }

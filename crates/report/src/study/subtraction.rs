@@ -172,6 +172,13 @@ impl Subtraction {
     /// Returns notes for interpreting the difference, as phrases.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks = vec![plural(self.pairs, "pair")];
+        let with_p_value = self.metrics.iter().filter(|metric| metric.p_value.is_some()).count();
+        // With very few pairs, no metric is tested.
+        let tested = if with_p_value > 0 { with_p_value } else { self.metrics.len() };
+        let needed = pairs_needed(tested);
+        if self.pairs < needed {
+            remarks.push(format!("conclusions about {} need {needed} pairs", plural(tested as u64, "metric")));
+        }
         if self.pairs_without_success > 0 {
             remarks.push(format!("nothing succeeded on a side of {}", plural(self.pairs_without_success, "pair")));
         }

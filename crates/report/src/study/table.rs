@@ -84,9 +84,9 @@ fn limit_and_missed(row: &Row<'_>) -> String {
     match missed.as_slice() {
         [] => limited,
         [first, ..] if missed.len() < row.trials.len() => {
-            format!("{limited} · {} of {}: {first}", missed.len(), row.trials.len())
+            format!("{limited} · {} of {} not met: {first}", missed.len(), row.trials.len())
         }
-        [first, ..] => format!("{limited} · {first}"),
+        [first, ..] => format!("{limited} · not met: {first}"),
     }
 }
 

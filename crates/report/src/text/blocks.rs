@@ -40,7 +40,7 @@ pub fn left_out_columns(optional: &[usize], fits: impl Fn(&[usize]) -> bool) -> 
 
 /// Returns a remark about columns that were left out, or `None` if there are none.
 pub fn about_left_out(titles: &[String]) -> Option<String> {
-    (!titles.is_empty()).then(|| format!("left out to fit this width: {} (see --full)", titles.join(", ")))
+    (!titles.is_empty()).then(|| format!("left out to keep lines short: {} (see --full)", titles.join(", ")))
 }
 
 /// A table. The first column is aligned to the left, and numbers to the right.

@@ -19,7 +19,7 @@ pub use comparison::comparison;
 pub(crate) use comparison::{comparison_notes, comparison_pieces, comparison_rows, noise_floor};
 pub use repeats::repeats;
 pub(crate) use sections::failures;
-pub use sections::failures::failed as failed_attempts;
+pub use sections::failures::{failed as failed_attempts, failure_line};
 pub use sections::leftovers::uploads_line as uploads;
 pub(crate) use short::narrowed;
 pub use short::{SHORT_LINES_MAX, short_text};

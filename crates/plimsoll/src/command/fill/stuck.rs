@@ -1,7 +1,7 @@
 //! A fill that stores nothing for some time, although the target responds. For example, the target may be full.
 
 use measure::units::format_span;
-use measure::{AttemptClass, Counts, Enumerated, Stats};
+use measure::{AttemptClass, Counts, Enumerated, Example, Stats};
 use report::number::count;
 use std::time::Duration;
 
@@ -16,12 +16,14 @@ pub struct Stuck {
     objects: u64,
     since: Option<Duration>,
     classes: Counts<AttemptClass>,
+    /// The newest failure.
+    newest: Option<Example>,
     told_after: Duration,
 }
 
 impl Default for Stuck {
     fn default() -> Self {
-        Self { objects: 0, since: None, classes: Counts::default(), told_after: TOLD_AFTER }
+        Self { objects: 0, since: None, classes: Counts::default(), newest: None, told_after: TOLD_AFTER }
     }
 }
 
@@ -35,6 +37,9 @@ impl Stuck {
         }
         self.classes.merge(&stats.measured.classes);
         self.classes.merge(&stats.outside.classes);
+        if let Some(newest) = stats.examples.iter().max_by_key(|example| example.at) {
+            self.newest = Some(newest.clone());
+        }
         let time = active.saturating_sub(self.since?);
         let failures = self.classes.nonzero().filter(|(class, _)| *class != AttemptClass::Ok);
         let (most, number) = failures.max_by_key(|(_, number)| *number)?;
@@ -43,11 +48,12 @@ impl Stuck {
         }
         self.told_after = time.saturating_mul(LONGER);
         let (time, attempts) = (format_span(Duration::from_secs(time.as_secs())), count(self.classes.total()));
+        let newest = self.newest.as_ref().map_or_else(|| most.about().to_owned(), report::failure_line);
         Some(format!(
-            "no object stored for {time}: of {attempts} attempts, {} failed with {} ({})",
+            "no object stored for {time}: {} of {attempts} attempts failed with {}, the latest with {newest}; plimsoll \
+             tries again until a --stop-when rule or an interrupt ends the fill",
             count(number),
-            most.name(),
-            most.about()
+            most.name()
         ))
     }
 }
@@ -70,7 +76,8 @@ mod tests {
         let messages = told(&mut stuck, 125, 700, 7, &failing);
         assert_eq!(messages.len(), 2, "{messages:?}");
         assert!(
-            messages[0].starts_with("no object stored for 30s: of 90 attempts, 90 failed with http_5xx"),
+            messages[0]
+                .starts_with("no object stored for 30s: 90 of 90 attempts failed with http_5xx, the latest with "),
             "{messages:?}"
         );
     }

@@ -183,7 +183,7 @@ fn listed(variables: &[Variable]) -> String {
 /// Shows the results of the study so far, and returns their exit code.
 fn finish(args: &Args, base: &Path, broken_off: Option<ExitStatus>) -> Result<Exit, Failure> {
     let records = store::read_study(base).map_err(|error| saved::cannot_read_back(&error))?;
-    let (mut study, deserved) = saved::study::read(base, &records)?;
+    let (mut study, concluded) = saved::study::read(base, &records)?;
     study.study.broken_off = broken_off;
     saved::study::print(&study, if args.json { OutputFormat::Json } else { OutputFormat::Text })?;
     if let Some(file) = &args.html {
@@ -191,7 +191,7 @@ fn finish(args: &Args, base: &Path, broken_off: Option<ExitStatus>) -> Result<Ex
     }
     args.ci.write(base)?;
     console::eprintln(&format!("saved in {}", base.display()));
-    Ok(deserved)
+    Ok(concluded.conclude())
 }
 
 fn read(path: &Path) -> Result<String, Failure> {

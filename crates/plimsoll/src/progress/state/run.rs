@@ -7,7 +7,7 @@ use measure::limits::Limit;
 use measure::objective::ObjectiveResult;
 use measure::path::PathLimits;
 use measure::stats::Stats;
-use measure::{AttemptClass, Distribution, Example, Instant, Interval, Model, Objective, Stage, Summary};
+use measure::{AttemptClass, Distribution, Instant, Interval, Model, Objective, Stage, Summary};
 use report::escape::escape;
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -245,7 +245,7 @@ impl Details {
         }
         let newest = interval.stats.examples.iter().max_by_key(|example| example.at);
         if let Some(example) = newest {
-            self.newest_failure = Some(described(example));
+            self.newest_failure = Some(report::failure_line(example));
         }
     }
 
@@ -287,13 +287,4 @@ fn response_times(stats: &Stats) -> Cow<'_, Distribution> {
         [(_, only)] => Cow::Borrowed(&only.response),
         _ => Cow::Owned(stats.of_all_kinds(|kind| &kind.response)),
     }
-}
-
-/// Returns a failure in words, with the most important words first, because the line may be cut.
-fn described(example: &Example) -> String {
-    let why = if example.detail.is_empty() { example.cause().about().to_owned() } else { escape(&example.detail) };
-    let mut pieces: Vec<String> = example.status.map(|status| format!("status {status}")).into_iter().collect();
-    pieces.extend([why, escape(&example.url)]);
-    pieces.extend(example.address.as_deref().map(|address| format!("at {}", escape(address))));
-    pieces.join(" · ")
 }

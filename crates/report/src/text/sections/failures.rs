@@ -52,17 +52,27 @@ fn is_failure(class: AttemptClass) -> bool {
     !matches!(class, AttemptClass::Ok | AttemptClass::InflightAtEnd)
 }
 
-/// Returns an example of a failure as a line. The short report cuts off the end of a long line, so the line begins with
-/// the reason.
+/// Returns a failure in one line: the reason, the URL and the server.
+#[must_use]
+pub fn failure_line(example: &Example) -> String {
+    let reason = if example.detail.is_empty() { example.cause().about() } else { &example.detail };
+    pieces(example, Some(reason)).join(" · ")
+}
+
+/// Returns an example of a failure as a line. The class of the failure must be known from the context. The short report
+/// cuts off the end of a long line, so the line begins with the reason.
 pub fn example_line(example: &Example) -> String {
-    let mut pieces: Vec<String> = example.status.map(|status| format!("status {status}")).into_iter().collect();
-    if !example.detail.is_empty() {
-        pieces.push(escape(&example.detail));
-    }
-    pieces.push(escape(&example.url));
-    pieces.extend(example.address.as_deref().map(|address| format!("at {}", escape(address))));
+    let mut pieces = pieces(example, Some(example.detail.as_str()).filter(|detail| !detail.is_empty()));
     pieces.push(format!("{} after the start", time(example.at.as_nanos() as f64)));
     format!("e.g. {}", pieces.join(" · "))
+}
+
+fn pieces(example: &Example, reason: Option<&str>) -> Vec<String> {
+    let mut pieces: Vec<String> = example.status.map(|status| format!("status {status}")).into_iter().collect();
+    pieces.extend(reason.map(escape));
+    pieces.push(escape(&example.url));
+    pieces.extend(example.address.as_deref().map(|address| format!("at {}", escape(address))));
+    pieces
 }
 
 /// Returns whether a flag marks an anomaly.
