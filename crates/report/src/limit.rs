@@ -122,6 +122,11 @@ pub fn reason_text(reason: &LimitReason) -> String {
              reach a higher rate"
                 .into()
         }
+        LimitReason::SeveralServers { servers } => format!(
+            "operations at the same one of the {} servers may have waited for each other; measure each server alone, or \
+             run again with `--probe`",
+            count(*servers)
+        ),
         LimitReason::OneLevel { slots, probes } => one_level(*slots, probes.as_ref()),
         LimitReason::NoEvidence => "the records do not show the limit".into(),
         LimitReason::TooFewOperations => "too few operations ended".into(),

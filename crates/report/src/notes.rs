@@ -225,8 +225,7 @@ impl std::fmt::Display for Note {
             }
             Self::Silent { seconds: length } => write!(
                 f,
-                "no operation ended for {} although operations were in flight; the maximum shows this pause, but \
-                percentiles and rates may not",
+                "no operation ended for {} although operations were in flight; percentiles and rates may not show this",
                 seconds(*length)
             ),
             Self::Failing { share: part } => write!(

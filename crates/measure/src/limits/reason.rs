@@ -1,7 +1,7 @@
 //! The limit of a run, with the numbers that show it.
 
 use super::growth::unseen_shortfall;
-use super::limited_by::{PATH_FULL, used_path_share};
+use super::limited_by::{PATH_FULL, servers, used_path_share};
 use super::queueing::{Queueing, queueing_odds};
 use super::{LimitedBy, end_stall, growth, has_many_failures, limited_by, misses_offered_rate, not_sustained};
 use crate::evidence::{OperationClass, Probe, Probes};
@@ -160,6 +160,11 @@ pub enum LimitReason {
     },
     /// Operations did not wait for each other, and the client's host has no idle core.
     NoIdleCore,
+    /// Operations of all servers together did not wait for each other, but operations of the same server may have.
+    SeveralServers {
+        /// Number of servers.
+        servers: u64,
+    },
     /// A single number of slots does not show the limit.
     OneLevel {
         /// Number of slots of the run.
@@ -220,7 +225,10 @@ fn reason(summary: &Summary, model: &Model, by: LimitedBy, in_flight: Option<InF
         LimitedBy::Concurrency => LimitReason::Independent { probed: ProbedRate::of(summary) },
         LimitedBy::Rate => LimitReason::Schedule { in_flight, unseen: unseen(summary) },
         LimitedBy::NotDetermined if queueing_odds(summary).conclusion() == Queueing::Independent => {
-            LimitReason::NoIdleCore
+            match servers(summary) {
+                servers @ 2.. => LimitReason::SeveralServers { servers },
+                _ => LimitReason::NoIdleCore,
+            }
         }
         LimitedBy::NotDetermined => match *model {
             Model::Closed { concurrency } => LimitReason::OneLevel { slots: concurrency, probes: summary.probes },

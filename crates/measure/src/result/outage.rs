@@ -57,8 +57,8 @@ pub struct Silence {
     pub time: Duration,
     /// Number of operations that hang because the target no longer serves. These operations were in flight at the end,
     /// had not received a byte of a response, and had waited far longer than any successful operation took. Operations
-    /// that started before the last sign of service do not count. After the start of these operations, the target still
-    /// served other operations, so they hang for another reason.
+    /// that started before the last sign of service do not count, unless all slots of a closed run hang. After the start
+    /// of these operations, the target still served other operations, so they hang for another reason.
     pub hanging: u64,
     /// Number of operations in flight at the end of the measured window.
     pub in_flight: u64,

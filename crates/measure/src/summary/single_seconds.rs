@@ -109,7 +109,7 @@ impl SingleSeconds {
         let mut facts = Self {
             stretches: Vec::new(),
             added: 0,
-            without_response: u64::from(is_whole && interval.stage != Stage::Warmup && is_silent),
+            without_response: u64::from(is_whole && is_silent && may_be_silent(interval)),
             since_service: SinceService { served, failed, longest_nanos, last_failed: last.failed },
             stopped_at_end: (interval.stage == Stage::Measured).then(|| was_stopped(interval)),
         };
@@ -186,6 +186,16 @@ fn serving(interval: &Interval, failed: u64) -> Second {
         before: edge(interval.start, first, stats.edges.failed_before),
         after: edge(last, interval.end, stats.edges.failed_after),
         ..second
+    }
+}
+
+/// Returns whether a second without a response shows something about the target. In the drain, a few slow operations are
+/// common.
+fn may_be_silent(interval: &Interval) -> bool {
+    match interval.stage {
+        Stage::Warmup => false,
+        Stage::Measured => true,
+        Stage::Drain => interval.in_flight >= OPERATIONS_MIN,
     }
 }
 

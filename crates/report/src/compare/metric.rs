@@ -89,6 +89,12 @@ impl ComparisonMetric {
         }
     }
 
+    /// Returns whether the metric is a cost of this client, which shows nothing about the target. A client that gets less
+    /// CPU time may even need less of it per operation.
+    pub(super) fn is_of_client(self) -> bool {
+        self == Self::CpuPerOp
+    }
+
     /// Returns the value in a run, or `None` if the run has too little data. A quantile of a time is infinite if it
     /// falls on a failed operation.
     #[must_use]

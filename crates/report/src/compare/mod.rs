@@ -150,10 +150,11 @@ impl<'a> Comparison<'a> {
         self.rows.iter().filter(|row| row.conclusion == conclusion).count()
     }
 
-    /// Returns the conclusion over all metrics together (see [`conclude_together`]).
+    /// Returns the conclusion over all metrics of the target together (see [`conclude_together`]).
     #[must_use]
     pub fn conclusion(&self) -> Conclusion {
-        conclude_together(&self.rows.iter().map(Row::concluded).collect::<Vec<_>>())
+        let of_target = self.rows.iter().filter(|row| !row.metric.is_of_client());
+        conclude_together(&of_target.map(Row::concluded).collect::<Vec<_>>())
     }
 
     /// Returns the number of runs per side, or the number of pairs, that is needed to find a difference in one of the

@@ -56,10 +56,14 @@ fn silence(run: &SavedRun) -> Option<Silence> {
     // A target rarely stops all operations at the same moment. In addition, an operation may have been sent just before
     // the last successful operation ended.
     let longest = Duration::from_nanos(end.nanos_since(earliest)).mul_f64(1.0 + ONSET) + usual(run);
+    // If slots of a closed run get stuck one after the other until all of them hang, the target no longer serves this
+    // client, whenever the operations started.
+    let all_hang = !run.begin.model.is_open() && all.hanging() >= last.in_flight;
+    let hanging = if all_hang { all.hanging() } else { all.hanging_for_at_most(longest.mul_f64(1.0 + RESOLUTION)) };
     let last_failed = since.last_failed.map(|at| at.min(last.end));
     Some(Silence {
         time: Duration::from_nanos(end.nanos_since(sign)),
-        hanging: all.hanging_for_at_most(longest.mul_f64(1.0 + RESOLUTION)),
+        hanging,
         in_flight: last.in_flight,
         failing: last_failed.map_or(Duration::ZERO, |at| Duration::from_nanos(at.nanos_since(sign))),
         failed: since.failed,

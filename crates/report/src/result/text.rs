@@ -144,9 +144,26 @@ fn names(agents: &[String]) -> String {
 fn measured(judged: &ObjectiveResult) -> String {
     let metric = judged.objective.metric();
     match (judged.value, metric) {
+        (Some(value), Metric::Success) => format!("measured {}", share_next_to(value, judged.objective.bound())),
         (Some(value), _) => format!("measured {}", value_text(metric, value)),
         (None, Metric::Time(_, q)) => format!("the operation at {} failed or did not end", percentile::label(q)),
         (None, _) => "nothing was measured".into(),
+    }
+}
+
+/// Maximum number of decimals of a share in percent.
+const DECIMALS_MAX: usize = 6;
+
+/// Formats a share like [`share`], but with so many decimals that rounding does not move it across a bound.
+fn share_next_to(value: f64, bound: f64) -> String {
+    let is_same_side = |decimals: usize| {
+        let scale = 10_f64.powi(decimals as i32);
+        let rounded = |share: f64| (share * 100.0 * scale).round();
+        (rounded(value) >= rounded(bound)) == (value >= bound)
+    };
+    match (2..=DECIMALS_MAX).find(|decimals| is_same_side(*decimals)) {
+        None | Some(2) => share(value),
+        Some(decimals) => format!("{:.decimals$} %", value * 100.0),
     }
 }
 
@@ -196,4 +213,17 @@ pub fn first_missed(result: &RunResult) -> Option<String> {
         Reason::ClientMissed { .. } | Reason::ClientResources { .. } => Some("the client keeps up".into()),
         Reason::OtherPath { .. } | Reason::Emulator(_) => Some("the path is as requested".into()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missed_share_is_not_rounded_to_its_bound() {
+        let success = 1.0 - 305.0 / 30_492.0;
+        assert_eq!(share_next_to(success, 0.99), "98.9997 %");
+        assert_eq!([share_next_to(0.99, 0.99), share_next_to(0.98, 0.99)], ["99.00 %", "98.00 %"]);
+        assert_eq!([share_next_to(0.999_999, 1.0), share_next_to(1.0, 1.0)], ["99.9999 %", "100.00 %"]);
+    }
 }

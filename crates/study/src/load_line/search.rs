@@ -2,8 +2,10 @@
 //!
 //! The level is doubled until it fails. The search then halves the bracket between the last level that passed and the
 //! first level that failed, until the bracket is narrow enough. A level must fail twice in a row, so that a single
-//! disturbance does not hide the line. At the end, the level at the lower end of the bracket is run again, because a
-//! target may not recover after an overload. The search does not run levels itself. The search returns the next level,
+//! disturbance does not hide the line. If the level at the upper end of the bracket did not pass because of the client,
+//! this level is tried once more when the bracket is narrow. So is a level that was not decided, if all levels below it
+//! pass. At the end, the level at the lower
+//! end of the bracket is run again, because a target may not recover after an overload. The search does not run levels itself. The search returns the next level,
 //! and the caller records the outcome.
 
 use measure::result::load_line::{Found, Lack, Outcome};
@@ -13,6 +15,11 @@ use std::num::NonZeroU64;
 const FAILURES: u32 = 2;
 /// Maximum number of times that the line is lowered because the lower end of the bracket failed when it was run again.
 const LOWERED_MAX: u32 = 3;
+/// Maximum number of levels that are tried once more because their failure is in doubt.
+const DOUBTS_MAX: u32 = 2;
+/// Number of levels that must pass below a level that was not decided before its outcome is in doubt. If the line is
+/// anywhere in the bracket, so many levels in a row rarely pass.
+const PASSES_MIN: u32 = 4;
 
 /// Range and precision of a search. Levels are counted in steps of the unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,6 +71,16 @@ pub struct Search {
     passed: Option<u64>,
     /// Upper end of the bracket: the lowest level above `passed` that failed.
     failed: Option<u64>,
+    /// The lowest level above `passed` that failed because of the target. `failed` is in doubt if it is lower.
+    failed_by_target: Option<u64>,
+    /// `true` if the client is the reason why `failed` did not pass.
+    failed_by_client: bool,
+    /// Number of levels that have passed since `failed` did not pass.
+    passes_below: u32,
+    /// The last level that was tried once more because its failure was in doubt.
+    doubted: Option<u64>,
+    /// Number of such levels.
+    doubts: u32,
     /// The highest level so far that had too few operations, if no level has passed.
     undecided: Option<u64>,
     /// Level to try next.
@@ -84,9 +101,23 @@ impl Search {
     #[must_use]
     pub fn new(bounds: Bounds) -> Self {
         let level = bounds.from.min(bounds.to).get();
-        let (passed, failed, passes) = (None, None, Vec::new());
-        let (undecided, result) = (None, None);
-        Self { bounds, passed, failed, undecided, level, failures: 0, passes, confirming: false, lowered: 0, result }
+        Self {
+            bounds,
+            passed: None,
+            failed: None,
+            failed_by_target: None,
+            failed_by_client: false,
+            passes_below: 0,
+            doubted: None,
+            doubts: 0,
+            undecided: None,
+            level,
+            failures: 0,
+            passes: Vec::new(),
+            confirming: false,
+            lowered: 0,
+            result: None,
+        }
     }
 
     /// Returns the next step.
@@ -124,11 +155,11 @@ impl Search {
             Outcome::NotDecided { lack: Lack::Operations, .. } if self.passed.is_none() && !self.confirming => {
                 self.lack_operations();
             }
-            Outcome::NotDecided { .. } => self.fail(),
+            Outcome::NotDecided { .. } => self.fail(outcome),
             Outcome::Failed { .. } | Outcome::ClientLimited { .. } => {
                 self.failures += 1;
                 if self.failures >= FAILURES {
-                    self.fail();
+                    self.fail(outcome);
                 }
             }
         }
@@ -138,6 +169,11 @@ impl Search {
         self.failures = 0;
         self.passed = Some(self.level);
         self.passes.push(self.level);
+        self.passes_below += 1;
+        // The level at the upper end was in doubt, and has passed now.
+        if self.failed.is_some_and(|failed| failed <= self.level) {
+            self.failed = self.failed_by_target;
+        }
         match (self.confirming, self.failed) {
             (true, Some(failed)) => self.result = Some(Found::Line { passed: self.level, failed }),
             (true, None) => self.result = Some(Found::AtLeast { passed: self.level }),
@@ -157,9 +193,13 @@ impl Search {
         }
     }
 
-    fn fail(&mut self) {
-        self.failures = 0;
+    fn fail(&mut self, outcome: &Outcome) {
+        (self.failures, self.passes_below) = (0, 0);
         self.failed = Some(self.level);
+        self.failed_by_client = matches!(outcome, Outcome::ClientLimited { .. });
+        if matches!(outcome, Outcome::Failed { .. }) {
+            self.failed_by_target = self.failed;
+        }
         if self.confirming {
             self.confirming = false;
             self.lowered += 1;
@@ -182,6 +222,13 @@ impl Search {
         }
     }
 
+    /// Returns whether the level at the upper end of the bracket may pass if it is tried once more.
+    fn is_in_doubt(&self, failed: u64) -> bool {
+        let is_by_target = self.failed_by_target == Some(failed);
+        let may_pass = self.failed_by_client || self.passes_below >= PASSES_MIN;
+        !is_by_target && may_pass && self.doubted != Some(failed) && self.doubts < DOUBTS_MAX
+    }
+
     /// Halves the bracket. If the bracket is narrow enough, runs its lower end again instead.
     fn narrow(&mut self) {
         let (Some(passed), Some(failed)) = (self.passed, self.failed) else {
@@ -189,7 +236,11 @@ impl Search {
             return;
         };
         let width = ((passed as f64 * self.bounds.precision) as u64).max(1);
-        if failed.saturating_sub(passed) <= width {
+        let is_narrow = failed.saturating_sub(passed) <= width;
+        if is_narrow && self.is_in_doubt(failed) {
+            (self.doubted, self.level) = (Some(failed), failed);
+            self.doubts += 1;
+        } else if is_narrow {
             self.confirming = true;
             self.level = passed;
         } else {
@@ -299,6 +350,29 @@ mod tests {
         let Found::Line { passed, failed } = found else { panic!("{found:?}") };
         assert!(passed <= 100 && failed > 100 && failed - passed <= 5, "{found:?}");
         assert_eq!(levels.iter().filter(|level| **level == 200).count(), 1, "{levels:?}");
+    }
+
+    /// The host is disturbed while 100 and 50 are tried for the first times. The target sustains 380.
+    #[test]
+    fn levels_that_a_disturbed_host_did_not_pass_are_tried_again() {
+        let mut tries = 0;
+        let (found, levels) = search_by(bounds(100, 1000, 0.05), |level| {
+            tries += 1;
+            match (tries, level) {
+                (1, 100) => Outcome::NotDecided { lack: Lack::Other, why: "its backlog".into() },
+                (2 | 3, 50) => Outcome::ClientLimited { why: "CPU".into() },
+                _ => outcome(level <= 380),
+            }
+        });
+        let Found::Line { passed, failed } = found else { panic!("{found:?} {levels:?}") };
+        assert!(passed <= 380 && failed > 380, "{found:?} {levels:?}");
+        // A client that is always the limit is believed after one more try.
+        let (found, levels) = search_by(bounds(1, 1000, 0.05), |level| match level {
+            ..=100 => Outcome::Passed,
+            _ => Outcome::ClientLimited { why: "CPU".into() },
+        });
+        let Found::Line { passed, failed } = found else { panic!("{found:?} {levels:?}") };
+        assert!(passed <= 100 && failed > 100 && levels.len() < 30, "{found:?} {levels:?}");
     }
 
     /// Levels below `enough` have too few operations. The target sustains `line`.

@@ -3,7 +3,7 @@
 //! A bound on operations limits the share of operations that may exceed the bound. For example, "p99 <= 10 ms" means
 //! that at most 1 % of the operations take longer. One count includes all operations, and a second count only the
 //! operations that the client did not disturb. An objective is met if all operations together meet it, and missed if
-//! the undisturbed operations miss it. Otherwise the run cannot decide the objective (docs/measurement.md).
+//! the undisturbed operations miss it, or if the lower end of the quantile's range exceeds the bound. Otherwise the run cannot decide the objective (docs/measurement.md).
 
 use super::{Metric, Objective, ObjectiveOutcome, Timed};
 use crate::limits::{limited_by, missed_by_client, misses_offered_rate};
@@ -35,6 +35,9 @@ const MISSED_SHARE_MAX: f64 = 0.1;
 /// Maximum difference at which a count and a tolerated number are treated as equal. Counts are whole numbers, but
 /// tolerated numbers are computed from shares and have rounding errors.
 const ROUNDING: f64 = 1e-9;
+
+/// Relative resolution of recorded times, which have three significant digits.
+const RESOLUTION: f64 = 1e-3;
 
 /// Counts of operations on either side of a bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -133,7 +136,8 @@ impl Objective {
             || matches!(self.metric, Metric::Speed(_)) && !model.is_open() && limited_by(summary, model).is_client();
         let needed = bounded.needed;
         let stops_prevent_operations = || all.all < needed && summary.could_have_ended(all.all) >= needed as f64;
-        if bounded.is_missed(undisturbed) && !client_sets_speed() {
+        let is_certainly_missed = !too_many && all.all >= needed && self.lower_end_exceeds_bound(summary);
+        if is_certainly_missed || (bounded.is_missed(undisturbed) && !client_sets_speed()) {
             ObjectiveOutcome::Missed
         } else if bounded.is_met(all) && !too_many {
             ObjectiveOutcome::Met
@@ -142,6 +146,14 @@ impl Objective {
         } else {
             ObjectiveOutcome::NotEnoughData
         }
+    }
+
+    /// Returns whether the lower end of the quantile's range exceeds the bound. The objective is then missed even without
+    /// all delays of the client.
+    fn lower_end_exceeds_bound(&self, summary: &Summary) -> bool {
+        let Metric::Time(timed, q) = self.metric else { return false };
+        let range = self.of(summary).0.quantile_range(timed, q);
+        range.is_some_and(|range| range.low as f64 > self.bound * (1.0 + RESOLUTION))
     }
 
     /// Returns the measured value. If the target of an open run kept up with the schedule, the rate counts the
