@@ -78,7 +78,10 @@ fn a_study_starts_and_stops_its_own_servers() {
     assert!(listed.stdout.contains("duration = 500ms\n    Length of a trial"), "{}", listed.stdout);
     // Over a link, the duration is only a limit, because each slot makes a single operation.
     let dry = place.run(["run", &scenario("booster-http.yaml").display().to_string(), "--dry-run"]).stdout;
-    assert!(dry.contains(": 1 × at most 1m, at most ") && dry.contains("\nprojected time: at most "), "{dry}");
+    assert!(
+        dry.contains(": 1 × at most 1m, at most ") && dry.contains(" that end after their operations (at most "),
+        "{dry}"
+    );
     let plain = ["run", &scenario("booster-http.yaml").display().to_string(), "--dry-run", "--only", "part=ranges"];
     let plain = place.run(plain).stdout;
     assert!(plain.contains("\nprojected time: 9s\n"), "{plain}");

@@ -67,19 +67,37 @@ fn overview(study: &SavedStudy) -> OverviewData {
     OverviewData::of(trials.result(), pieces, all)
 }
 
-/// Returns the notes of all trials, without duplicates. If only some trials have a note, the number of these trials
-/// precedes the note.
+/// A note of several trials. The notes may differ in their numbers.
+struct SharedNote<'t> {
+    first: &'t str,
+    trials: usize,
+    differ: bool,
+}
+
+/// Returns the words of a note that contain no number.
+fn words(note: &str) -> impl Iterator<Item = &str> {
+    note.split_whitespace().filter(|word| !word.contains(|letter: char| letter.is_ascii_digit()))
+}
+
+/// Returns the notes of all trials. Notes that differ only in their numbers are shown once, with the number of trials.
 fn notes(trials: &[Trial]) -> Vec<String> {
-    let mut notes: Vec<(&str, usize)> = Vec::new();
+    let mut notes: Vec<SharedNote<'_>> = Vec::new();
     for note in trials.iter().flat_map(|trial| &trial.notes) {
-        match notes.iter_mut().find(|(known, _)| known == note) {
-            Some((_, times)) => *times += 1,
-            None => notes.push((note, 1)),
+        match notes.iter_mut().find(|known| words(known.first).eq(words(note))) {
+            Some(known) => {
+                known.trials += 1;
+                known.differ |= known.first != note;
+            }
+            None => notes.push(SharedNote { first: note, trials: 1, differ: false }),
         }
     }
-    let shown = |(note, times): (&str, usize)| match times {
-        all if all == trials.len() => note.to_owned(),
-        some => format!("{} of {}: {note}", count(some as u64), plural(trials.len() as u64, "trial")),
+    let shown = |note: SharedNote<'_>| {
+        let (some, all) = (count(note.trials as u64), plural(trials.len() as u64, "trial"));
+        match (note.differ, note.trials == trials.len()) {
+            (true, _) => format!("{some} of {all}, for example: {}", note.first),
+            (false, true) => note.first.to_owned(),
+            (false, false) => format!("{some} of {all}: {}", note.first),
+        }
     };
     notes.into_iter().map(shown).collect()
 }

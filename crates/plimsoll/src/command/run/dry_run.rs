@@ -101,13 +101,11 @@ fn bytes_of_op(plan: &Plan) -> Option<f64> {
 pub fn text(scenario: &Scenario, planned: &[Planned], assumed: Option<f64>) -> String {
     let mut text = format!("{}: {}\n\n", scenario.name, plural(planned.len() as u64, "trial"));
     let repeats = scenario.repeats.get();
-    let (mut sum, mut moved, mut open, mut limits) = (Duration::ZERO, 0.0, false, false);
+    let (mut total, mut moved) = (TotalTime::default(), 0.0);
     for trial in planned.iter().filter(|trial| trial.repeat == 0) {
         let Projected { time, is_limit, bytes, costs } = project(&trial.command, assumed);
-        sum += time.unwrap_or_default() * repeats;
+        total.add(time, is_limit, repeats);
         moved += bytes.unwrap_or_default() * f64::from(repeats);
-        open |= time.is_none();
-        limits |= is_limit;
         let words = crate::redact::command_line(trial.command.arguments.iter().cloned());
         let of: Vec<String> = words.iter().map(|word| quoted(word)).collect();
         let limit = if is_limit { "at most " } else { "" };
@@ -130,13 +128,51 @@ pub fn text(scenario: &Scenario, planned: &[Planned], assumed: Option<f64>) -> S
             }
         }
     }
-    let more = if open { ", plus the trials that run until done" } else { "" };
-    let limit = if limits { "at most " } else { "" };
-    text.push_str(&format!("\nprojected time: {limit}{}{more}\n", format_span(rounded(sum))));
+    text.push_str(&format!("\nprojected time: {total}\n"));
     if moved > 0.0 {
         text.push_str(&format!("projected bytes: at most {}\n", shown(moved)));
     }
     text
+}
+
+/// Expected time of all trials.
+#[derive(Default)]
+struct TotalTime {
+    /// Time of the trials with a known duration.
+    known: Duration,
+    /// Number of trials that end after a fixed amount of work, but at the latest after a known time.
+    limited: u64,
+    /// Sum of these times.
+    limit: Duration,
+    /// Number of trials that end after a fixed amount of work, at an unknown time.
+    open: u64,
+}
+
+impl TotalTime {
+    fn add(&mut self, time: Option<Duration>, is_limit: bool, repeats: u32) {
+        let trials = u64::from(repeats);
+        match time {
+            None => self.open += trials,
+            Some(time) if is_limit => {
+                self.limited += trials;
+                self.limit += time * repeats;
+            }
+            Some(time) => self.known += time * repeats,
+        }
+    }
+}
+
+impl std::fmt::Display for TotalTime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let span = |time: Duration| format_span(rounded(time));
+        let known = (!self.known.is_zero()).then(|| span(self.known));
+        let limited = (self.limited > 0).then(|| {
+            format!("{} that end after their operations (at most {})", plural(self.limited, "trial"), span(self.limit))
+        });
+        let open = (self.open > 0).then(|| format!("{} that run until done", plural(self.open, "trial")));
+        let parts: Vec<String> = known.into_iter().chain(limited).chain(open).collect();
+        f.write_str(&if parts.is_empty() { span(Duration::ZERO) } else { parts.join(", plus ") })
+    }
 }
 
 /// Rounds a time of at least 10 seconds to whole seconds.
