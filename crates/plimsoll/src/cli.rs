@@ -2,7 +2,7 @@
 
 use crate::command::load_command::LoadCommand;
 use crate::command::{
-    agent, cleanup, collect, compare, demo, doctor, export, fill, generate, get, line, link, merge, mix, owners,
+    agent, cleanup, collect, compare, demo, doctor, export, fill, fleet, generate, get, line, link, merge, mix, owners,
     prepare, put, redirects, report, run, schema, serve,
 };
 use crate::emulated_link::{self, LinkName};
@@ -58,10 +58,12 @@ pub enum Command {
     Merge(merge::Args),
     /// Exports saved runs for other programs: CSV, Parquet, HdrHistogram, Markdown.
     Export(export::Args),
-    /// Checks limits, ports, buffers, clocks and maximum load of this host, and prints fixes for problems.
+    /// Checks limits, ports, buffers, clocks and maximum load of this host, and prints fixes.
     Doctor(doctor::Args),
     /// Waits for runs on several hosts (`--fleet`), and makes a part of each.
     Agent(agent::Args),
+    /// Writes the configuration and keys of a message bus for `--fleet`.
+    Fleet(fleet::Args),
     /// Prints JSON Schemas of the `--json` outputs and of scenarios.
     Schema(schema::Args),
     /// Prints completions for a shell.
@@ -97,6 +99,7 @@ impl Command {
             Self::Export(args) => export::run(&args),
             Self::Doctor(args) => doctor::run(&args),
             Self::Agent(args) => agent::run(&args),
+            Self::Fleet(args) => fleet::run(&args),
             Self::Schema(args) => schema::run(&args, &Cli::command()),
             Self::Completions(args) => schema::completions(&args, &mut Cli::command()),
         }

@@ -23,6 +23,7 @@ mod progress;
 mod redact;
 mod saved;
 mod secret_reference;
+mod shell;
 mod single_request;
 mod usage_errors;
 

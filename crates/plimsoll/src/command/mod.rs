@@ -8,6 +8,7 @@ pub mod demo;
 pub mod doctor;
 pub mod export;
 pub mod fill;
+pub mod fleet;
 pub mod generate;
 pub mod get;
 pub mod line;

@@ -2,7 +2,7 @@
 
 use crate::support::TestDir;
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 24] = [
     "demo",
     "get",
     "put",
@@ -24,6 +24,7 @@ const COMMANDS: [&str; 23] = [
     "doctor",
     "link",
     "agent",
+    "fleet",
     "schema",
     "completions",
 ];

@@ -46,6 +46,14 @@ impl NatsAgent {
         &self.name
     }
 
+    /// Checks that the credentials are those of an agent.
+    ///
+    /// # Errors
+    /// [`NatsError::NotPermitted`] if the server has refused a subject.
+    pub fn check_permissions(&self) -> Result<(), NatsError> {
+        self.bus.check_permissions()
+    }
+
     /// Waits for the first message of a run. Returns `None` if none arrives for `wait`.
     pub fn next_run(&mut self, wait: Duration) -> Option<NatsToCoordinator<'_>> {
         let until = Instant::now() + wait;

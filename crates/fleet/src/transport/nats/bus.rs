@@ -1,14 +1,15 @@
 //! The connection to the bus, which is driven by a separate thread. The owner of [`Bus`] sends and receives without
 //! blocking, or with a limited wait.
 
+use super::credentials::Credentials;
 use super::frame::{Frame, HEAD_MAX};
 use crate::transport::mailbox::Mailbox;
 use async_nats::connection::State;
-use async_nats::{Client, ConnectOptions, Event, ServerAddr, Subscriber};
+use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, ServerAddr, ServerError, Subscriber};
 use futures_util::StreamExt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -17,7 +18,7 @@ use tokio::sync::mpsc;
 /// and the links repeat them.
 const WAITING_MAX: usize = 1024;
 /// Maximum length of the body of a message. A longer message would block other users of the bus for longer.
-const BODY_MAX: usize = 128 << 10;
+pub(super) const BODY_MAX: usize = 128 << 10;
 /// A server is usable only if it accepts messages of this length.
 const PAYLOAD_MIN: usize = 4 << 10;
 /// Time limit for connecting to a server.
@@ -28,6 +29,11 @@ const RECONNECT_EVERY: Duration = Duration::from_millis(500);
 const PING_EVERY: Duration = Duration::from_secs(5);
 /// Time limit for sending the last messages.
 const FLUSH_MAX: Duration = Duration::from_secs(1);
+
+/// Start of the text with which a server reports a violation of permissions.
+const VIOLATION: &str = "permissions violation";
+/// Maximum number of characters of that text that are shown.
+const VIOLATION_MAX: usize = 100;
 
 /// A change of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +52,7 @@ pub type OnBusEvent = Arc<dyn Fn(BusEvent) + Send + Sync>;
 pub struct BusOptions {
     /// URLs of the servers, separated by commas: `nats://HOST:PORT` or `tls://HOST:PORT`.
     pub url: String,
-    /// File with credentials, as `nsc` writes it.
+    /// File with credentials: a `.creds` file, as `nsc` writes it, or the seed of an nkey.
     pub credentials: Option<PathBuf>,
     /// File with the CA certificates to trust. TLS is then required.
     pub ca: Option<PathBuf>,
@@ -68,7 +74,7 @@ impl BusOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum NatsError {
     /// The URL contains a user or a password.
-    #[error("the URL contains credentials, which other users of this host can see: write them to a .creds file")]
+    #[error("the URL contains credentials, which other users of this host can see: write them to a file")]
     CredentialsInUrl,
     /// The URL is malformed.
     #[error("the URL must be nats://HOST:PORT or tls://HOST:PORT")]
@@ -89,6 +95,25 @@ pub enum NatsError {
         /// Why.
         why: String,
     },
+    /// The server does not know the credentials, or there are none.
+    #[error("the server at {url} {}", if *has_credentials { "refuses the credentials" } else { "requires credentials" })]
+    Unauthorized {
+        /// The URL.
+        url: String,
+        /// `true` if credentials were sent.
+        has_credentials: bool,
+    },
+    /// The certificate of the server is not trusted, or TLS failed in another way.
+    #[error("cannot connect to {url} with TLS: {why}")]
+    Tls {
+        /// The URL.
+        url: String,
+        /// Why.
+        why: String,
+    },
+    /// The credentials are not for this side of the protocol.
+    #[error("the credentials do not permit what is necessary ({0})")]
+    NotPermitted(String),
     /// The server accepts only small messages.
     #[error("the server accepts only messages up to {0} bytes: set max_payload to at least {PAYLOAD_MIN}")]
     Payload(usize),
@@ -107,7 +132,11 @@ pub struct Bus {
     outbox: Option<mpsc::Sender<(String, Vec<u8>)>>,
     thread: Option<JoinHandle<()>>,
     piece_max: usize,
+    denied: Denied,
 }
+
+/// The first violation of permissions that the server reported.
+type Denied = Arc<OnceLock<String>>;
 
 impl Bus {
     /// Connects to the bus, and subscribes to subjects.
@@ -119,9 +148,10 @@ impl Bus {
         let inbox = Mailbox::new(WAITING_MAX);
         let (outbox, sending) = mpsc::channel(WAITING_MAX);
         let (report, connected) = sync_channel(1);
-        let (own, options) = (inbox.clone(), options.clone());
+        let denied = Denied::default();
+        let (own, options, reported) = (inbox.clone(), options.clone(), Arc::clone(&denied));
         let work = move || match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-            Ok(runtime) => runtime.block_on(drive(servers, options, subjects, own, sending, report)),
+            Ok(runtime) => runtime.block_on(drive(servers, options, subjects, reported, own, sending, report)),
             Err(error) => {
                 let _ = report.send(Err(NatsError::Thread(error)));
             }
@@ -134,7 +164,7 @@ impl Bus {
             return Err(NatsError::Payload(payload));
         }
         let piece_max = (payload - HEAD_MAX).min(BODY_MAX);
-        Ok(Self { client, inbox, outbox: Some(outbox), thread: Some(thread), piece_max })
+        Ok(Self { client, inbox, outbox: Some(outbox), thread: Some(thread), piece_max, denied })
     }
 
     /// Returns the maximum length of the body of a message.
@@ -145,6 +175,11 @@ impl Bus {
     /// Returns whether the connection is open now.
     pub fn is_connected(&self) -> bool {
         self.client.connection_state() == State::Connected
+    }
+
+    /// Checks that the server has not reported a violation of permissions.
+    pub fn check_permissions(&self) -> Result<(), NatsError> {
+        self.denied.get().map_or(Ok(()), |text| Err(NatsError::NotPermitted(text.clone())))
     }
 
     /// Sends a message, which may get lost.
@@ -189,11 +224,12 @@ async fn drive(
     servers: Vec<ServerAddr>,
     options: BusOptions,
     subjects: Vec<String>,
+    denied: Denied,
     inbox: Mailbox<Arrived>,
     mut sending: mpsc::Receiver<(String, Vec<u8>)>,
     report: SyncSender<Result<Client, NatsError>>,
 ) {
-    let client = match open(servers, &options, subjects, &inbox).await {
+    let client = match open(servers, &options, subjects, denied, &inbox).await {
         Ok(client) => client,
         Err(error) => {
             let _ = report.send(Err(error));
@@ -214,10 +250,11 @@ async fn open(
     servers: Vec<ServerAddr>,
     options: &BusOptions,
     subjects: Vec<String>,
+    denied: Denied,
     inbox: &Mailbox<Arrived>,
 ) -> Result<Client, NatsError> {
     let failed = |why: String| NatsError::Connect { url: options.url.clone(), why };
-    let client = settings(options).await?.connect(servers).await.map_err(|error| failed(error.to_string()))?;
+    let client = settings(options, denied)?.connect(servers).await.map_err(|error| not_connected(options, &error))?;
     for subject in subjects {
         let subscriber = client.subscribe(subject).await.map_err(|error| failed(error.to_string()))?;
         tokio::spawn(pass_on(subscriber, inbox.clone()));
@@ -231,7 +268,35 @@ async fn open(
     }
 }
 
-async fn settings(options: &BusOptions) -> Result<ConnectOptions, NatsError> {
+/// Returns the reason why there is no connection.
+fn not_connected(options: &BusOptions, error: &ConnectError) -> NatsError {
+    let url = options.url.clone();
+    match error.kind() {
+        ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
+            NatsError::Unauthorized { url, has_credentials: options.credentials.is_some() }
+        }
+        ConnectErrorKind::Tls => NatsError::Tls { url, why: error.to_string() },
+        _ => match tls_error(error) {
+            Some(cause) => NatsError::Tls { url, why: cause.to_string() },
+            None => NatsError::Connect { url, why: error.to_string() },
+        },
+    }
+}
+
+/// Returns the error of TLS that caused an I/O error, for example because of the certificate of the server.
+fn tls_error(error: &ConnectError) -> Option<&rustls::Error> {
+    let source = std::error::Error::source(error)?.downcast_ref::<std::io::Error>()?;
+    source.get_ref()?.downcast_ref()
+}
+
+/// Returns the description of a violation of permissions, if the server reports one. The protocol has no other form for
+/// it than this text.
+fn violation(text: &str) -> Option<String> {
+    let is_violation = text.get(..VIOLATION.len()).is_some_and(|start| start.eq_ignore_ascii_case(VIOLATION));
+    is_violation.then(|| text.chars().take(VIOLATION_MAX).collect())
+}
+
+fn settings(options: &BusOptions, denied: Denied) -> Result<ConnectOptions, NatsError> {
     // If the program contains several crypto providers, rustls has no default one, so select a provider.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let on_event = Arc::clone(&options.on_event);
@@ -239,6 +304,11 @@ async fn settings(options: &BusOptions) -> Result<ConnectOptions, NatsError> {
     let report = std::sync::Mutex::new(move |event: &Event| match event {
         Event::Connected if std::mem::replace(&mut was_connected, true) => on_event(BusEvent::Back),
         Event::Disconnected => on_event(BusEvent::Lost),
+        Event::ServerError(ServerError::Other(text)) => {
+            if let Some(text) = violation(text) {
+                let _ = denied.set(text);
+            }
+        }
         _ => {}
     });
     let report = Arc::new(report);
@@ -254,8 +324,8 @@ async fn settings(options: &BusOptions) -> Result<ConnectOptions, NatsError> {
             async move { (report.lock().unwrap_or_else(std::sync::PoisonError::into_inner))(&event) }
         });
     if let Some(path) = &options.credentials {
-        let read = settings.credentials_file(path).await;
-        settings = read.map_err(|error| NatsError::Credentials { path: path.clone(), error })?;
+        let added = Credentials::read(path).and_then(|credentials| credentials.add_to(settings));
+        settings = added.map_err(|error| NatsError::Credentials { path: path.clone(), error })?;
     }
     if let Some(path) = &options.ca {
         settings = settings.add_root_certificates(path.clone()).require_tls(true);
@@ -275,6 +345,16 @@ async fn pass_on(mut subscriber: Subscriber, inbox: Mailbox<Arrived>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn violations_of_permissions_are_recognized() {
+        let text = "Permissions Violation for Publish to \"plimsoll.call\"";
+        assert_eq!(violation(text).as_deref(), Some(text));
+        assert_eq!(violation(&text.repeat(100)).map(|text| text.len()), Some(VIOLATION_MAX));
+        for other in ["", "Stale Connection", "Permissions", "ä".repeat(30).as_str()] {
+            assert_eq!(violation(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn urls_with_credentials_are_refused_and_not_shown() {

@@ -75,6 +75,7 @@ impl NatsToAgents {
         let until = Instant::now() + wait;
         loop {
             let offers = offers(&bus, run);
+            bus.check_permissions()?;
             let free = || offers.iter().filter(|(_, busy)| !**busy).map(|(name, _)| name);
             if free().count() >= count.get() {
                 let peer =

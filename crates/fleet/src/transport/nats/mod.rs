@@ -14,8 +14,10 @@
 mod agent;
 mod bus;
 mod coordinator;
+mod credentials;
 mod frame;
 mod link;
+pub mod setup;
 
 pub use agent::{NatsAgent, NatsToCoordinator};
 pub use bus::{BusEvent, BusOptions, NatsError, OnBusEvent};
@@ -26,6 +28,10 @@ use crate::message::RunId;
 
 /// Subject on which coordinators call all agents.
 const CALL: &str = "plimsoll.call";
+/// Subjects of all agents.
+const AGENTS: &str = "plimsoll.agent.*";
+/// Subjects of all agents in all runs.
+const RUNS: &str = "plimsoll.run.*.*";
 
 /// Returns the subject of an agent.
 fn agent_subject(name: &AgentName) -> String {

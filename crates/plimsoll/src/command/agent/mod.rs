@@ -85,6 +85,7 @@ fn wait_for_runs(shared: &Shared, options: &BusOptions, once: bool) -> Result<Ex
             }
             console::eprintln(&format!("run {run}: {}", about(end)));
         }
+        agent.check_permissions().map_err(|error| bus::unusable(&error))?;
         if signals::arrived() > 0 {
             return Ok(progress::exit_of_interrupt().into());
         }

@@ -4,6 +4,7 @@ use super::{Planned, command};
 use crate::command::fill::{self, Estimate};
 use crate::command::line;
 use crate::command::load_command::LoadCommand;
+use crate::shell::quoted;
 use engine::plan::{Plan, RangeChoice};
 use measure::units::format_span;
 use report::escape::escape;
@@ -182,10 +183,4 @@ fn rounded(time: Duration) -> Duration {
 
 fn shown(bytes: f64) -> String {
     report::number::bytes(bytes.round() as u64)
-}
-
-/// Quotes a word for the shell if necessary.
-fn quoted(word: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_=./:,%+@".contains(letter);
-    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }

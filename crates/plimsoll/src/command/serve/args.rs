@@ -100,7 +100,8 @@ const AFTER: &str = "The paths /blackhole/1KiB, /blackhole/10GiB and so on have 
     for itself:\n\
     ?delay=20ms &status=503 &chunked &close &truncate=1KiB &flip=0 &header=A:b &redirect=/x &code=307";
 
-fn listen(text: &str) -> Result<SocketAddr, String> {
+/// Parses an address to listen on.
+pub fn listen(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| format!("`{text}` is not an address to listen on; use a form such as 127.0.0.1:8080"))
 }
 

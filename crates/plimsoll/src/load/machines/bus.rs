@@ -17,7 +17,7 @@ pub struct Args {
     /// docs/fleet.md.
     #[arg(long, value_name = "URL", group = "machines", help_heading = HEADING, hide_short_help = true)]
     pub fleet: Option<String>,
-    /// File with the credentials for NATS (.creds).
+    /// File with the credentials for NATS: a .creds file, or a file with the seed of an nkey.
     #[arg(long, value_name = "FILE", requires = "fleet", help_heading = HEADING, hide_short_help = true)]
     pub fleet_creds: Option<PathBuf>,
     /// Trust the CA certificates in this PEM file for connections to NATS servers, and require TLS.
@@ -48,6 +48,15 @@ pub fn unusable(error: &NatsError) -> Failure {
         NatsError::Connect { .. } => {
             Failure::could_not_run(format!("--fleet: {error}; check the address, and that a NATS server runs there"))
         }
+        NatsError::Unauthorized { .. } => {
+            Failure::could_not_run(format!("--fleet: {error}; name the file with the right ones with --fleet-creds"))
+        }
+        NatsError::Tls { .. } => {
+            Failure::could_not_run(format!("--fleet: {error}; name the CA certificate of the server with --fleet-ca"))
+        }
+        NatsError::NotPermitted(_) => Failure::could_not_run(format!(
+            "--fleet-creds: {error}; agents and commands need different credentials (see docs/fleet.md)"
+        )),
         NatsError::Payload(_) | NatsError::Thread(_) => Failure::could_not_run(format!("--fleet: {error}")),
     }
 }

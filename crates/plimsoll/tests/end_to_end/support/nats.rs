@@ -1,16 +1,16 @@
 //! A real nats-server on a loopback port, and agents that wait on it.
 
-use super::{Running, TestDir, peer, wait_for};
+use super::{Running, TestDir, installed, wait_for};
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Returns the path of nats-server, or `None` to skip the test. With `REQUIRE_PEERS=1`, the test fails.
-fn program() -> Option<PathBuf> {
-    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join("go/bin"));
-    let places = ["/usr/sbin", "/usr/bin", "/usr/local/bin"].map(PathBuf::from).into_iter().chain(home);
-    peer("nats-server", places.map(|place| place.join("nats-server")).find(|path| path.exists()))
+/// Returns a loopback address with a port that was free a moment ago. The port of a server must stay the same after a
+/// restart, so the server cannot choose it.
+pub fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("can bind a loopback port");
+    listener.local_addr().expect("a bound socket has an address")
 }
 
 /// A running nats-server. The server stops when this value is dropped.
@@ -24,13 +24,15 @@ pub struct Nats {
 impl Nats {
     /// Starts nats-server with more lines of configuration. Returns `None` to skip the test.
     pub fn start(place: &TestDir, more: &str) -> Option<Self> {
-        let program = program()?;
-        // The port must stay the same after a restart, so choose one that was free a moment ago.
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("can bind a loopback port");
-        let address = listener.local_addr().expect("a bound socket has an address");
-        drop(listener);
+        let address = free_address();
         let configuration = place.write("nats.conf", format!("listen: \"{address}\"\n{more}\n"));
-        let mut nats = Self { program, configuration, address, process: None };
+        Self::with(configuration, address)
+    }
+
+    /// Starts nats-server with a configuration for this address, in the directory of the configuration. Returns `None`
+    /// to skip the test.
+    pub fn with(configuration: PathBuf, address: SocketAddr) -> Option<Self> {
+        let mut nats = Self { program: installed("nats-server")?, configuration, address, process: None };
         nats.start_again();
         Some(nats)
     }
@@ -44,6 +46,7 @@ impl Nats {
     pub fn start_again(&mut self) {
         let mut command = Command::new(&self.program);
         command.arg("-c").arg(&self.configuration);
+        command.current_dir(self.configuration.parent().expect("a file has a directory"));
         self.process = Some(Running::of(command));
         wait_for("nats-server", || TcpStream::connect(self.address).ok());
     }

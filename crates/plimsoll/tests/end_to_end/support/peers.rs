@@ -2,6 +2,7 @@
 //! `REQUIRE_PEERS=1`, such tests fail instead.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 static SKIPPED: AtomicU64 = AtomicU64::new(0);
@@ -14,6 +15,14 @@ pub fn peer<T>(name: &str, found: Option<T>) -> Option<T> {
         skip(&format!("{name} is not installed"));
     }
     found
+}
+
+/// Returns the path of an installed program, also of one that Go has installed. Returns `None` to skip the test. With
+/// `REQUIRE_PEERS=1`, the test fails.
+pub fn installed(name: &str) -> Option<PathBuf> {
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join("go/bin"));
+    let places = ["/usr/sbin", "/usr/bin", "/usr/local/bin"].map(PathBuf::from).into_iter().chain(home);
+    peer(name, places.map(|place| place.join(name)).find(|path| path.exists()))
 }
 
 /// Reports that this test is skipped, because this machine cannot run it now. For example, other processes may use the
