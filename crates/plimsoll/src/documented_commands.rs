@@ -1,4 +1,4 @@
-//! Tests that the commands on documentation pages are valid. The commands are not run. The test parses them, and
+//! Tests that the commands on documentation pages and in the files of `deploy/` are valid. The commands are not run. The test parses them, and
 //! creates the plans of loads over plain HTTP.
 
 use crate::cli::{self, Command};
@@ -6,9 +6,10 @@ use crate::failure::Failure;
 use std::ffi::OsString;
 use std::path::Path;
 
-const PAGES: [(&str, &str, usize); 3] = [
+const PAGES: [(&str, &str, usize); 4] = [
     ("coming-from.md", include_str!("../../../docs/coming-from.md"), 30),
-    ("fleet.md", include_str!("../../../docs/fleet.md"), 5),
+    ("deploy/kubernetes", include_str!("../../../deploy/kubernetes/README.md"), 2),
+    ("fleet.md", include_str!("../../../docs/fleet.md"), 8),
     ("metrics.md", include_str!("../../../docs/metrics.md"), 1),
 ];
 
@@ -16,7 +17,7 @@ const PAGES: [(&str, &str, usize); 3] = [
 fn commands(page: &str) -> Vec<String> {
     let mut commands = Vec::new();
     for line in page.lines() {
-        if let Some(command) = line.strip_prefix("$ ").filter(|command| command.starts_with("plimsoll ")) {
+        if let Some(command) = line.trim_start().strip_prefix("$ ").filter(|command| command.starts_with("plimsoll ")) {
             commands.push(command.to_owned());
             continue;
         }
@@ -71,6 +72,27 @@ fn every_command_of_the_pages_is_valid() {
             let checked = check(&command, files.path()).map_err(Failure::into_message);
             assert!(checked.is_ok(), "{name}: {command}: {checked:?}");
         }
+    }
+}
+
+/// Returns the command that a manifest for Kubernetes starts in its container of plimsoll.
+fn command_of_manifest(manifest: &str) -> String {
+    let lines = manifest.lines().map(str::trim).skip_while(|line| *line != "args:").skip(1);
+    let words = lines.filter(|line| !line.starts_with('#')).map_while(|line| line.strip_prefix("- "));
+    std::iter::once("plimsoll").chain(words).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_commands_that_are_deployed_are_valid() {
+    let unit = include_str!("../../../deploy/systemd/plimsoll-agent.service");
+    let unit =
+        unit.lines().find_map(|line| line.strip_prefix("ExecStart=/usr/local/bin/")).expect("it starts a command");
+    let agents = command_of_manifest(include_str!("../../../deploy/kubernetes/agents.yaml"));
+    let command = command_of_manifest(include_str!("../../../deploy/kubernetes/command.yaml"));
+    assert!(agents.ends_with(" --once") && command.contains(" --agents=3 "), "{agents}; {command}");
+    for command in [unit, &agents, &command] {
+        let checked = check(command, Path::new("")).map_err(Failure::into_message);
+        assert!(checked.is_ok(), "{command}: {checked:?}");
     }
 }
 

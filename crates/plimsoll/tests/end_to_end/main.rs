@@ -11,6 +11,7 @@ mod ci;
 mod collect;
 mod compare;
 mod counts;
+mod deploy;
 mod dialects;
 mod export;
 mod fill;

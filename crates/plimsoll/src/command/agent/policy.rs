@@ -231,6 +231,18 @@ mod tests {
     }
 
     #[test]
+    fn the_policies_in_deploy_allow_only_their_target() {
+        for text in [
+            include_str!("../../../../../deploy/kubernetes/policy.yaml"),
+            include_str!("../../../../../deploy/systemd/policy.yaml"),
+        ] {
+            let deployed = policy(text);
+            assert_eq!(check(&deployed, "get -R 1k -c 96 -d 60s http://target.example:8080/file"), Ok(()));
+            assert!(check(&deployed, "get -R 1k -c 96 -d 60s http://other.example:8080/file").is_err());
+        }
+    }
+
+    #[test]
     fn a_load_within_the_policy_is_allowed() {
         let strict = policy(
             "targets: [cache:8080, '10.0.0.1', '[::1]:80']\nrate: 2k\nconcurrency: 100\nduration: 10m\nverbs: [get]\n",

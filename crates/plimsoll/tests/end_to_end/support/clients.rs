@@ -1,4 +1,4 @@
-//! Clients and receivers in Python. S3 clients have several versions: the system's version, and the oldest and newest
+//! Clients, receivers and validators in Python. S3 clients have several versions: the system's version, and the oldest and newest
 //! version in the lists of `.ci/clients`. `.ci/clients/install` creates a virtual environment for each listed version.
 
 use super::peer;
@@ -36,6 +36,12 @@ pub fn s3cmds() -> Vec<PathBuf> {
 pub fn python_with_otlp() -> Option<PathBuf> {
     let environment = listed("opentelemetry-proto-").first().and_then(environment)?;
     Some(environment.join("bin/python"))
+}
+
+/// Returns the program that validates manifests for Kubernetes.
+pub fn kubernetes_validate() -> Option<PathBuf> {
+    let environment = listed("kubernetes-validate-").first().and_then(environment)?;
+    Some(environment.join("bin/kubernetes-validate"))
 }
 
 fn boto3_version(python: &Path) -> Option<String> {

@@ -18,13 +18,13 @@ mod report;
 mod sshd;
 pub mod versitygw;
 
-pub use clients::{python_with_otlp, pythons_with_boto3, s3cmds};
+pub use clients::{kubernetes_validate, python_with_otlp, pythons_with_boto3, s3cmds};
 pub use hosts::{Host, Hosts};
 pub use minio::Minio;
 pub use nats::{Agent, Nats, free_address};
 pub use nats_client::{Act, Client};
 pub use nginx::{Nginx, Request, Setup};
-pub use peers::{installed, peer, skip};
+pub use peers::{installed, kustomize, peer, skip, systemd_analyze};
 pub use program::{Ended, Running, TestDir};
 pub use prometheus::{Prometheus, promtool};
 pub use refusal::{expect_none, expect_refusal, refusal_faults};

@@ -25,6 +25,16 @@ pub fn installed(name: &str) -> Option<PathBuf> {
     peer(name, places.map(|place| place.join(name)).find(|path| path.exists()))
 }
 
+/// Returns the path of kustomize, or `None` to skip the test.
+pub fn kustomize() -> Option<PathBuf> {
+    installed("kustomize")
+}
+
+/// Returns the path of systemd-analyze, or `None` to skip the test.
+pub fn systemd_analyze() -> Option<PathBuf> {
+    installed("systemd-analyze")
+}
+
 /// Reports that this test is skipped, because this machine cannot run it now. For example, other processes may use the
 /// cores, or the machine may not allow what the test does.
 pub fn skip(reason: &str) {
