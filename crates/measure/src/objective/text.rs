@@ -77,7 +77,8 @@ fn parts(text: &str) -> Option<(&str, char, &str)> {
         '≥' => '>',
         sign => sign,
     };
-    Some((metric.trim(), sign, rest.as_str().trim_start_matches('=').trim()))
+    // `=<` is a common way to write `<=`.
+    Some((metric.trim().trim_end_matches('=').trim_end(), sign, rest.as_str().trim_start_matches('=').trim()))
 }
 
 impl Metric {
@@ -101,6 +102,12 @@ fn metric_of(text: &str) -> Result<Metric, String> {
         ["service", q] => Metric::Time(Timed::Service, quantile_of(q)?),
         ["ttfb", q] => Metric::Time(Timed::Ttfb, quantile_of(q)?),
         [q] if q == "max" || q.starts_with('p') => Metric::Time(Timed::Response, quantile_of(q)?),
+        ["error" | "errors" | "failed" | "failure" | "failures"] => {
+            return Err(format!("there is no metric `{text}`; bound the share of successes"));
+        }
+        ["latency" | "duration" | "time", ..] => {
+            return Err(format!("there is no metric `{text}`; name a percentile of the response times"));
+        }
         _ => return Err(format!("there is no metric `{text}`")),
     })
 }
@@ -121,8 +128,14 @@ fn quantile_of(text: &str) -> Result<f64, String> {
 }
 
 fn bound_of(metric: Metric, text: &str) -> Result<f64, String> {
+    // A number and its unit may be separated, as in `20 ms`.
+    let text = &text.split_whitespace().collect::<String>();
     match metric {
-        Metric::Success => parse_share(text).map_err(|error| error.to_string()),
+        Metric::Success => match text.parse::<f64>() {
+            Ok(share) if (0.0..=1.0).contains(&share) => Err(format!("`{text}` has no unit; write {}%", share * 100.0)),
+            Ok(_) => Err(format!("`{text}` has no unit; write {text}%")),
+            Err(_) => parse_share(text).map_err(|error| error.to_string()),
+        },
         Metric::Time(..) => {
             if is_bare(text) {
                 return Err(format!("`{text}` has no unit; write {text}ms or {text}s"));

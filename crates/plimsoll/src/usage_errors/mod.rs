@@ -25,6 +25,9 @@ pub fn explain<P: CommandFactory>(error: &clap::Error, words: &[OsString]) -> Fa
             let fix = match error.get(ContextKind::SuggestedSubcommand) {
                 _ if word.contains("://") => format!("write `plimsoll get {word}`"),
                 Some(ContextValue::Strings(near)) if !near.is_empty() => format!("did you mean {}?", near.join(" or ")),
+                _ if ["attack", "bench", "benchmark", "load"].contains(&word.as_str()) => {
+                    "write `plimsoll get URL`".to_owned()
+                }
                 _ => anagram(&word, &P::command()).map_or_else(
                     || "see `plimsoll --help` for all commands".to_owned(),
                     |name| format!("did you mean {name}?"),
@@ -118,8 +121,14 @@ fn conflict(error: &clap::Error) -> Option<String> {
 fn help(words: &[OsString]) -> String {
     let command = words.get(1).and_then(|word| word.to_str()).filter(|word| !word.starts_with('-'));
     match command {
-        Some("get") => "see `plimsoll get --help-all` for all flags".to_owned(),
+        Some(command @ ("get" | "put" | "mix" | "line" | "fill")) => {
+            format!("see `plimsoll {command} --help-all` for all flags")
+        }
         Some(command) => format!("see `plimsoll {command} --help` for all flags"),
+        // Most programs of this kind have no commands.
+        None if words.iter().any(|word| word.to_string_lossy().contains("://")) => {
+            "write the command first: `plimsoll get` and the flags".to_owned()
+        }
         None => "see `plimsoll --help` for all commands".to_owned(),
     }
 }

@@ -125,7 +125,7 @@ const fn long(flag: &'static str, tools: &'static str, instead: &'static str) ->
 const IDENTITY: &str = "leave it out, because compression is only requested with -H 'Accept-Encoding: gzip'";
 
 /// Long flags of the other tools.
-pub const LONGS: [Long; 44] = [
+pub const LONGS: [Long; 47] = [
     long("--script", "wrk", "--url-file FILE for many URLs; there are no scripts"),
     long("--latency", "wrk", "leave it out, because percentiles are always printed"),
     long("--timeout", "wrk, oha", "--timeout-head 30s, or --timeout-total 30s for whole requests"),
@@ -170,6 +170,9 @@ pub const LONGS: [Long; 44] = [
     long("--workers", "vegeta", "-c N"),
     long("--max-workers", "vegeta", "-c N"),
     long("--targets", "vegeta", "--url-file FILE"),
+    long("-targets", "vegeta", "--url-file FILE"),
+    long("-rate", "vegeta", "-R 50"),
+    long("-duration", "vegeta", "-d 10s"),
 ];
 
 /// Returns a hint for a word that starts with a long flag of another tool.

@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn bars_leave_room_for_the_other_columns() {
         let row = |text: &str| std::array::from_fn(|column| if column == 1 { text.to_owned() } else { String::new() });
-        let rows: [[String; 7]; 2] = [row("level"), row(&"x".repeat(50))];
+        let rows: [[String; 7]; 2] = [row("level"), row(&"x".repeat(60))];
         let room = room_for_bars(&rows, 80);
         assert!((1..BAR).contains(&room), "{room}");
         let mut with_bar = rows.clone();

@@ -42,7 +42,7 @@ fn targets_are_compared_with_the_first_one_repeat_by_repeat() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 3, "{text}");
     assert!(lines[1].contains("range 1MiB") && lines[1].contains("150 B/s"), "{text}");
-    assert!(lines[2].contains("0.67 × (0.50 … 0.90)") && lines[2].contains("1 of 2: success >= 99%"), "{text}");
+    assert!(lines[2].contains("0.67 × (0.50 … 0.90)") && lines[2].contains("1 of 2 not met: success >= 99%"), "{text}");
 }
 
 #[test]

@@ -191,10 +191,9 @@ impl<'a> LocationClient<'a> {
         match reply.status {
             // A user with permission to write does not always have permission to list.
             200..300 | 403 | 405 | 501 => Ok(()),
-            _ => Err(Failure::could_not_run(format!(
-                "cannot use the bucket: {}; check bucket, keys and server",
-                reply.description()
-            ))),
+            _ => {
+                Err(Failure::could_not_run(format!("cannot use the bucket: {}; {}", reply.description(), fix(&reply))))
+            }
         }
     }
 
@@ -234,10 +233,7 @@ impl<'a> LocationClient<'a> {
         match reply.status {
             200 => Ok(Some(reply.message)),
             404 if is_about_the_key(&reply) => Ok(None),
-            _ => Err(Failure::could_not_run(format!(
-                "cannot read {key}: {}; check keys, bucket and server",
-                reply.description()
-            ))),
+            _ => Err(Failure::could_not_run(format!("cannot read {key}: {}; {}", reply.description(), fix(&reply)))),
         }
     }
 
@@ -292,6 +288,15 @@ impl<'a> LocationClient<'a> {
                 requests_failed(message)
             });
         }
+    }
+}
+
+/// Returns the fix for a bucket that cannot be used.
+fn fix(reply: &Reply) -> &'static str {
+    if reply.status == 404 && !is_about_the_key(reply) {
+        "check the name of the bucket, or create it with `plimsoll prepare --make-bucket`"
+    } else {
+        "check bucket, keys and server"
     }
 }
 

@@ -80,11 +80,10 @@ pub(in crate::text) fn starts(fleet: &Fleet) -> String {
 pub(in crate::text) fn scaling(fleet: &Fleet) -> Option<String> {
     let (scaling, alone) = (fleet.scaling()?, fleet.alone.as_deref()?);
     Some(format!(
-        "{:.2}, as {} of {} agents are {:.2} × {} of {} alone",
+        "{:.2}: {} of {}, {} of {} alone",
         scaling.factor(),
         rate(scaling.rate),
-        scaling.agents,
-        scaling.rate / scaling.alone_rate,
+        plural(scaling.agents as u64, "agent"),
         rate(scaling.alone_rate),
         bounded(&alone.name, NAME_WIDTH_MAX)
     ))
