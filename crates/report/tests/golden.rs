@@ -235,7 +235,7 @@ fn the_limit_of_operations_in_flight_is_named() {
     let shown = text(&run, &Style::default());
     assert!(shown.contains("limited by: target (in-flight limit of 400 reached)"), "{shown}");
     let because = json(&run).limit_reason;
-    for part in ["limit of 400", "600 operations waited", "100 were never started", "too slow for"] {
+    for part in ["in-flight limit 400", "600 operations waited", "100 were never started", "too slow for"] {
         assert!(because.contains(part), "{because}");
     }
     assert!(

@@ -320,7 +320,7 @@ fn a_probe_without_result_is_not_suggested_again() {
     let probe =
         |slots, operations, client_limited| Some(Probe { slots, operations, per_second: 100.0, client_limited });
     let limited = because(probe(16, 1000, true), probe(4, 1000, false));
-    assert!(limited.ends_with("at the probe with 16 slots this client was the limit"), "{limited}");
+    assert!(limited.ends_with("in the probe with 16 slots, this client was the limit"), "{limited}");
     let few = because(probe(16, 7, false), probe(4, 9, false));
     assert!(few.contains("too few operations succeeded in the probe with 16 slots (7)"), "{few}");
     assert!(because(None, None).ends_with("no level of the probe could be measured"));
