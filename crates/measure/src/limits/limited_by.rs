@@ -198,7 +198,7 @@ fn target_or_concurrency(summary: &Summary, concurrency: u64) -> LimitedBy {
     match queueing_odds(summary).conclusion() {
         Queueing::Queued => LimitedBy::Target,
         // Operations overtake those of another, slower server, even if the operations of each server wait in a queue.
-        Queueing::Independent if servers(summary) > 1 => LimitedBy::NotDetermined,
+        Queueing::Independent if servers(summary) > 1 && concurrency > 1 => LimitedBy::NotDetermined,
         // Without an idle core on the client's host, more slots would not raise the rate. Neither the client nor a
         // target on the same host has CPU time left.
         Queueing::Independent if summary.limits.share(summary.limits.host_full) > MOST => LimitedBy::NotDetermined,

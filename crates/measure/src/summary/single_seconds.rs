@@ -262,6 +262,18 @@ mod tests {
     }
 
     #[test]
+    fn a_few_slow_operations_in_the_drain_are_no_silence() {
+        let silent = |stage, in_flight| {
+            let mut interval = Interval { stage, ..interval(0, 0, 0) };
+            interval.in_flight = in_flight;
+            SingleSeconds::of(&interval).without_response
+        };
+        assert_eq!([1, 16].map(|in_flight| silent(Stage::Drain, in_flight)), [0, 1]);
+        assert_eq!([1, 16].map(|in_flight| silent(Stage::Measured, in_flight)), [1, 1]);
+        assert_eq!(silent(Stage::Warmup, 16), 0);
+    }
+
+    #[test]
     fn a_hostile_number_of_seconds_is_cut() {
         let each = Second { ok: 1, ..Second::default() };
         let hostile =

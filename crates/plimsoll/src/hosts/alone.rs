@@ -3,8 +3,7 @@
 
 use super::coordinate::Fleet;
 use super::received::Received;
-use super::search::refuse_losses;
-use super::{Agents, aborted, result};
+use super::{Agents, aborted, refuse_losses, result};
 use crate::console;
 use crate::execute::RunOptions;
 use crate::failure::Failure;

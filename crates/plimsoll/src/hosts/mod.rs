@@ -31,8 +31,8 @@ use crate::load::machines::{self, Machines, bus};
 use crate::progress;
 use crate::saved::{self, html_file};
 use coordinate::Fleet;
-use fleet::coordinator::{Abort, Ended, Outcome, Settings};
-use fleet::message::RunId;
+use fleet::coordinator::{Abort, Ended, LEASE_EVERY, Outcome, Settings};
+use fleet::message::{RunId, ToAgent};
 use fleet::transport::nats::{BusOptions, CallError, NatsToAgents};
 use fleet::transport::{CoordinatorTransport, PipesToAgents};
 use plan_text::PlanText;
@@ -93,6 +93,18 @@ impl Agents {
             Machines::Bus(options) => call_all(args, count, &options, &settings.run)?,
         };
         Ok(Self { names, transport, remotes, settings, plan, made: 0, leased: Instant::now() })
+    }
+
+    /// Renews the leases of the agents from this number on, which wait for their next load.
+    fn renew_leases(&mut self, first: usize) {
+        if self.leased.elapsed() < LEASE_EVERY {
+            return;
+        }
+        self.leased = Instant::now();
+        for agent in first..self.names.len() {
+            // Ignore a failure, because the next load reports an agent that is gone.
+            let _ = self.transport.send(agent, &ToAgent::Lease);
+        }
     }
 }
 
@@ -305,6 +317,16 @@ fn aborted(abort: &Abort) -> Failure {
         Abort::Interrupted => progress::requests_interrupted(abort.to_string()),
         _ => Failure::could_not_run(format!("no run was made: {abort}")),
     }
+}
+
+/// Fails if an agent was lost. `what` needs all agents, for example because the levels of a search must all have the same
+/// agents.
+fn refuse_losses(ended: &Ended, what: &str) -> Result<(), Failure> {
+    let lost = ended.agents.iter().find_map(|agent| Some((&agent.name, agent.loss.as_ref()?)));
+    lost.map_or(Ok(()), |(name, loss)| {
+        let loss = bounded(&loss.to_string(), LOSS_MAX);
+        Err(Failure::could_not_run(format!("{name} was lost, and {what} needs all of its hosts: {loss}")))
+    })
 }
 
 /// Returns the exit code for a run in which no agent reached its end, and prints why. Returns [`Exit::Good`] for other

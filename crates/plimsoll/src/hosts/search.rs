@@ -3,15 +3,14 @@
 use super::coordinate::Fleet;
 use super::plan_text::PlanText;
 use super::received::Received;
-use super::{Agents, LOSS_MAX, aborted, result};
+use super::{Agents, aborted, refuse_losses, result};
 use crate::command::line::{MadeLoad, MakeLoad, MonitorOfLevel, SearchLoad};
 use crate::execute::RunOptions;
 use crate::failure::Failure;
-use fleet::coordinator::{Abort, Ended, LEASE_EVERY, Outcome, Settings};
-use fleet::message::{RunId, ToAgent};
-use report::escape::bounded;
+use fleet::coordinator::{Abort, Outcome, Settings};
+use fleet::message::RunId;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 impl MakeLoad for Agents {
     fn make(
@@ -44,18 +43,6 @@ impl MakeLoad for Agents {
 }
 
 impl Agents {
-    /// Renews the leases of the agents from this number on, which wait for their next load.
-    pub(super) fn renew_leases(&mut self, first: usize) {
-        if self.leased.elapsed() < LEASE_EVERY {
-            return;
-        }
-        self.leased = Instant::now();
-        for agent in first..self.names.len() {
-            // Ignore a failure, because the next load reports an agent that is gone.
-            let _ = self.transport.send(agent, &ToAgent::Lease);
-        }
-    }
-
     /// Returns the settings of the next load.
     fn settings_of(&mut self, load: SearchLoad) -> Result<Settings, Failure> {
         self.made += 1;
@@ -64,14 +51,4 @@ impl Agents {
         let plan = PlanText { search: Some(load), ..self.plan.clone() }.write()?;
         Ok(Settings { run, plan, ..self.settings.clone() })
     }
-}
-
-/// Fails if an agent was lost. `what` needs all agents, for example because the levels of a search must all have the same
-/// agents.
-pub(super) fn refuse_losses(ended: &Ended, what: &str) -> Result<(), Failure> {
-    let lost = ended.agents.iter().find_map(|agent| Some((&agent.name, agent.loss.as_ref()?)));
-    lost.map_or(Ok(()), |(name, loss)| {
-        let loss = bounded(&loss.to_string(), LOSS_MAX);
-        Err(Failure::could_not_run(format!("{name} was lost, and {what} needs all of its hosts: {loss}")))
-    })
 }

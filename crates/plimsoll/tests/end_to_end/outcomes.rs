@@ -95,6 +95,48 @@ fn each_kind_of_a_mix_on_a_prepared_dataset_can_have_an_objective() {
     server.stop();
 }
 
+/// Operations at the quick server overtake those at the slow one, which all wait in its queue.
+#[test]
+fn the_queue_of_one_of_two_servers_is_not_hidden_by_the_other() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let quick = respond(|send| {
+        std::thread::sleep(Duration::from_millis(3));
+        send();
+    });
+    let queue = std::sync::Mutex::new(());
+    let slow = respond(move |send| {
+        let turn = queue.lock().unwrap();
+        std::thread::sleep(Duration::from_millis(40));
+        drop(turn);
+        send();
+    });
+    let ended = place.run(["get", &quick, &slow, "-c", "12", "-d", "4s", "--json"]);
+    let report = Report::read(&ended);
+    ended.expect_no_panic();
+    assert_ne!(report.text("/limited_by"), "concurrency", "{}", report.text("/limit_reason"));
+}
+
+/// Every 300th request hangs, until all slots wait for such requests. The share of successes stays above 99 %.
+#[test]
+fn slots_that_get_stuck_one_after_the_other_are_an_outage() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let requests = AtomicU64::new(0);
+    let url = respond(move |send| {
+        std::thread::sleep(Duration::from_millis(1));
+        if requests.fetch_add(1, Ordering::Relaxed) % 300 == 299 {
+            std::thread::sleep(Duration::from_secs(60));
+        }
+        send();
+    });
+    let ended = place.run(["get", &url, "-c", "6", "-d", "5s", "--drain", "500ms", "--json"]);
+    ended.expect(1);
+    let report = Report::read(&ended);
+    assert_eq!(report.text("/objectives/0/outcome"), "met", "{}", report.at("/objectives"));
+    assert_eq!(report.text("/result/reasons/0/name"), "outage", "{}", report.at("/result"));
+}
+
 #[test]
 fn a_target_that_goes_away_fails_a_closed_run_even_if_few_operations_fail() {
     let _cores = shared_cores();

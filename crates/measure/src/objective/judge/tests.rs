@@ -237,6 +237,28 @@ fn responses_that_waited_unread_do_not_count_against_the_target() {
     assert_eq!(judged("p99 <= 4ms", &run), ObjectiveOutcome::Missed);
 }
 
+/// The target needs 105 ms for 2.2 % of the operations, and a stop of the client delays 300 others by 295 ms. The time
+/// inside the client must not be subtracted from the slow operations that the stop did not delay.
+#[test]
+fn an_objective_is_missed_if_the_lower_end_of_its_range_exceeds_the_bound() {
+    let mut kind = successes([vec![5; 1956], vec![105; 44], vec![300; 300]].concat());
+    kind.affected.ok = 300;
+    kind.affected.added_max = 300_000_000;
+    (0..300).for_each(|_| kind.affected.response.record(300_000_000));
+    for (operations, response, late) in [(1956, 5, 0), (44, 105, 0), (300, 300, 295)] {
+        let nanos = |ms: u64| ms * 1_000_000;
+        let times = (nanos(response), nanos(response - late));
+        (0..operations).for_each(|_| kind.timestamped.record(times, nanos(late), 0, 1));
+    }
+    let run = summary(kind, 0);
+    assert_eq!(judged("p99 <= 90ms", &run), ObjectiveOutcome::Missed);
+    assert_eq!(judged("p99 <= 110ms", &run), ObjectiveOutcome::ClientLimited);
+    assert_eq!(judged("p99 <= 310ms", &run), ObjectiveOutcome::Met);
+    let mut few = run.clone();
+    few.stats.measured.missed_by_client = 50;
+    assert_eq!(judged("p99 <= 90ms", &few), ObjectiveOutcome::ClientLimited, "the missing operations decide");
+}
+
 /// A CPU quota stops the client for most of the time, so the client reads nothing.
 #[test]
 fn operations_in_flight_of_a_client_that_hardly_ran_do_not_count_against_the_target() {
