@@ -47,6 +47,12 @@ pub fn eprintln(text: &str) {
     overlay::message(text);
 }
 
+/// Writes a message about the progress to standard error. A live view shows the progress itself, so while a view is
+/// open, the message is not written.
+pub fn eprintln_progress(text: &str) {
+    overlay::progress_message(text);
+}
+
 /// Prints a failure and returns its exit code.
 pub fn report(failure: Failure) -> ExitCode {
     print_failure(failure).into()

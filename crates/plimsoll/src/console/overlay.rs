@@ -101,6 +101,14 @@ pub fn message(text: &str) {
     }
 }
 
+/// Writes a message about the progress, unless a view is open, which shows the progress itself.
+pub fn progress_message(text: &str) {
+    let is_view = overlay().shown == Shown::View;
+    if !is_view {
+        message(text);
+    }
+}
+
 /// Replaces the live line by this text, which must be shorter than a line of the terminal. Does nothing while a view is
 /// open.
 pub fn rewrite_line(text: &str) {

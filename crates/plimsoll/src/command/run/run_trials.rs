@@ -101,7 +101,7 @@ pub fn run_all(
         });
         set(TrialStatus::Running);
         let left = left.map(|left| format!("; about {} left", format_span(Duration::from_secs(left.as_secs()))));
-        console::eprintln(&format!(
+        console::eprintln_progress(&format!(
             "[{} of {}] {}, {}{}",
             number + 1,
             missing.len(),
@@ -119,7 +119,7 @@ pub fn run_all(
         let Some(result) = run_with_hooks(&servers.resolved(trial)?, base, progress)? else {
             return Ok(progress::exit_of_interrupt());
         };
-        console::eprintln(&format!("    {}", result.text));
+        console::eprintln_progress(&format!("    {}", result.text));
         set(TrialStatus::Done(result));
         let (cell, target, directory) = (trial.cell.clone(), trial.target.clone(), trial.directory.clone());
         let record = StudyRecord::Trial { cell, target, repeat: trial.repeat, directory };

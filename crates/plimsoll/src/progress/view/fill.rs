@@ -30,7 +30,9 @@ pub fn draw(state: &State, fill: &Fill, theme: Theme, frame: &mut Frame<'_>) {
         Constraint::Length(messages),
     ];
     let [title, progress, upper, middle, lower, below] = Layout::vertical(rows).areas(frame.area());
-    let target = state.run.as_ref().map(|run| run.target.as_str()).unwrap_or_default();
+    // The target of the run is the URL of its first object.
+    let first = state.run.as_ref().map(|run| run.target.as_str()).unwrap_or_default();
+    let target = first.rsplit_once('/').map_or(first, |(location, _)| location);
     header(frame, title, theme, target, &format!("fill · {} so far", span(state.elapsed)));
     gauge(frame, progress, theme, fill, state);
     let [left, right] = halves(upper);

@@ -65,7 +65,8 @@ fn levels(frame: &mut Frame<'_>, area: Rect, theme: Theme, line: &Line) {
         (Some(passed), Some(failed)) => format!("between {} and {}", shown(passed), shown(failed)),
     };
     let left = Text::from(vec![Span::raw("load line "), Span::styled(bracket, theme.strong())]);
-    let number = Text::styled(format!("{} levels", line.levels.len()), theme.faint());
+    let legend = if line.levels.iter().all(|level| level.certain) { "" } else { "≈ estimated · " };
+    let number = Text::styled(format!("{legend}{} levels", line.levels.len()), theme.faint());
     let inner = panel(frame, area, theme, left, number);
     let mut rows: Vec<(f64, Option<&Level>)> = line.levels.iter().map(|level| (level.level, Some(level))).collect();
     rows.extend(line.running().map(|load| (load, None)));

@@ -7,6 +7,7 @@ use crate::progress::state::history::Point;
 use crate::progress::state::run::Details;
 use crate::progress::state::{Run, State};
 use measure::objective::ObjectiveOutcome;
+use measure::units::format_span;
 use measure::{Enumerated, LimitedBy, Stage};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -16,11 +17,20 @@ use ratatui::widgets::{Block, BorderType, Paragraph, Wrap};
 use report::escape::bounded;
 use report::load_line::bar;
 use report::number::{byte_rate, count, plural, rate, time};
+use std::time::Duration;
 
 /// Maximum length of a message in the view, in characters.
 const MESSAGE_MAX: usize = 400;
 /// Width of the bar that shows the progress of a run, in characters.
 const BAR_MAX: usize = 40;
+
+/// Shorter runs show their progress in tenths of a second.
+const SHORT: Duration = Duration::from_secs(5);
+
+/// Formats a time span, rounded to tenths of a second.
+fn span_in_tenths(time: Duration) -> String {
+    format_span(Duration::from_millis((time.as_secs_f64() * 10.0).round() as u64 * 100))
+}
 
 /// Draws a frame with one title on the left and another one on the right. Returns the area inside.
 pub fn panel(frame: &mut Frame<'_>, area: Rect, theme: Theme, left: Line<'_>, right: Line<'_>) -> Rect {
@@ -58,6 +68,17 @@ pub fn one_line(frame: &mut Frame<'_>, area: Rect, line: &Line<'_>) {
     }
 }
 
+/// Returns a text of at most `width` characters. If it is longer, its middle is replaced by `…`, because the names of
+/// cells often differ only at their ends.
+pub fn shortened(text: &str, width: usize) -> String {
+    let length = text.chars().count();
+    if length <= width || width == 0 {
+        return text.to_owned();
+    }
+    let (first, last) = ((width - 1).div_ceil(2), (width - 1) / 2);
+    text.chars().take(first).chain(['…']).chain(text.chars().skip(length - last)).collect()
+}
+
 /// Draws the title of the view: the measured target or work, and details in faint text.
 pub fn header(frame: &mut Frame<'_>, area: Rect, theme: Theme, what: &str, details: &str) {
     let what = Span::styled(what, theme.strong());
@@ -71,9 +92,10 @@ pub fn gauge(frame: &mut Frame<'_>, area: Rect, theme: Theme, name: &str, run: &
         Stage::Measured => "measuring",
         Stage::Drain => "draining",
     };
-    let planned = run.planned().map(|time| format!(" of {}", span(time))).unwrap_or_default();
-    let left = run.left().map(|left| format!(" · {} left", span(left))).unwrap_or_default();
-    let text = format!("{}{planned}{left}", span(run.elapsed()));
+    let shown = if run.planned().is_some_and(|time| time < SHORT) { span_in_tenths } else { span };
+    let planned = run.planned().map(|time| format!(" of {}", shown(time))).unwrap_or_default();
+    let left = run.left().map(|left| format!(" · {} left", shown(left))).unwrap_or_default();
+    let text = format!("{}{planned}{left}", shown(run.elapsed()));
     progress_line(
         frame,
         area,

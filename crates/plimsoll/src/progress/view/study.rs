@@ -1,6 +1,6 @@
 //! The live view of a study.
 
-use super::panels::{checks, gauge, header, latest_messages, message_lines, outcomes, panel, progress_line};
+use super::panels::{checks, gauge, header, latest_messages, message_lines, outcomes, panel, progress_line, shortened};
 use super::run::{charts, texts};
 use super::theme::Theme;
 use super::{is_tall, is_wide, line, messages_max};
@@ -16,6 +16,8 @@ use report::escape::escape;
 
 /// Maximum width of the names of cells, in characters.
 const NAME_MAX: u16 = 40;
+/// Space between two columns, in characters.
+const SPACING: u16 = 2;
 
 /// Draws the whole view.
 pub fn draw(state: &State, study: &Study, theme: Theme, frame: &mut Frame<'_>) {
@@ -81,18 +83,21 @@ fn cells_table(frame: &mut Frame<'_>, area: Rect, theme: Theme, study: &Study) {
     let first = center.saturating_sub(room / 2).min(study.cells.len().saturating_sub(room));
     let longest = study.cells.iter().map(|cell| escape(&cell.name).chars().count()).max().unwrap_or(0);
     let name = u16::try_from(longest).unwrap_or(u16::MAX).clamp(4, NAME_MAX.min(inner.width / 3));
+    let targets = study.targets.len() as u16;
+    let width = inner.width.saturating_sub(name + SPACING * targets) / targets.max(1);
     let rows = study.cells.iter().skip(first).take(room).map(|cell| {
-        let marks = (0..study.targets.len()).map(|target| trials(cell, target, theme));
-        Row::new(std::iter::once(Text::raw(escape(&cell.name))).chain(marks))
+        let marks = (0..study.targets.len()).map(|target| trials(cell, target, width.into(), theme));
+        Row::new(std::iter::once(Text::raw(shortened(&escape(&cell.name), name.into()))).chain(marks))
     });
     let columns = std::iter::once(Constraint::Length(name)).chain(study.targets.iter().map(|_| Constraint::Fill(1)));
     let titles = std::iter::once(String::new()).chain(study.targets.iter().map(|name| escape(name)));
     let head = Row::new(titles.collect::<Vec<_>>()).style(theme.faint());
-    frame.render_widget(Table::new(rows, columns).header(head).column_spacing(2), inner);
+    frame.render_widget(Table::new(rows, columns).header(head).column_spacing(SPACING), inner);
 }
 
-/// Returns the trials of a cell with a target: a mark for each, the combined result, and the last result in words.
-fn trials(cell: &Cell, target: usize, theme: Theme) -> Text<'static> {
+/// Returns the trials of a cell with a target: a mark for each, the combined result, and the last result in words. A text
+/// that is wider than `width` ends with `…`.
+fn trials(cell: &Cell, target: usize, width: usize, theme: Theme) -> Text<'static> {
     let own = || cell.trials.iter().filter(|trial| trial.target == target);
     let mark = |status: &TrialStatus| match status {
         TrialStatus::Left => Span::styled("·", theme.faint()),
@@ -114,7 +119,11 @@ fn trials(cell: &Cell, target: usize, theme: Theme) -> Text<'static> {
         let text = escape(&last.text);
         let text =
             text.strip_prefix(last.word.text()).map_or(text.as_str(), |rest| rest.trim_start_matches([' ', '·']));
-        spans.push(Span::raw(format!(" {text}")));
+        let used: usize = spans.iter().map(Span::width).sum();
+        let room = width.saturating_sub(used + 1);
+        let is_cut = text.chars().count() > room;
+        let shown: String = text.chars().take(room.saturating_sub(usize::from(is_cut))).collect();
+        spans.push(Span::raw(format!(" {shown}{}", if is_cut { "…" } else { "" })));
     }
     Text::from(spans)
 }
