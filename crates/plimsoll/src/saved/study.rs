@@ -9,7 +9,7 @@ use crate::failure::{Exit, Failure};
 use report::escape::escape;
 use report::load_line::LoadLine;
 use report::number::plural;
-use report::study::{FillTrial, LineTrial, Order, Study, Trial};
+use report::study::{FillTrial, LineTrial, Order, Study, Trial, subtraction};
 use report::{SavedStudy, StudyCell};
 use std::path::Path;
 use store::{STUDY_FILE, SavedFill, SavedRun, StudyRecord};
@@ -181,9 +181,11 @@ pub fn print(study: &SavedStudy, format: OutputFormat) -> Result<(), Failure> {
         OutputFormat::None => Ok(()),
         OutputFormat::Text | OutputFormat::Full | OutputFormat::Ab | OutputFormat::Httpbench => {
             let order = study.order();
-            let tables = tables(study, &order, format == OutputFormat::Full);
+            let full = format == OutputFormat::Full;
+            let tables = tables(study, &order, full);
             let differing = report::study::discrepancy::text(&study.study.discrepancies);
-            let differences = report::study::subtraction::text(&study.study.differences);
+            let shown = if full { subtraction::text } else { subtraction::short_text };
+            let differences = shown(&study.study.differences);
             print_text(&(study.study.headline() + &tables.join("\n") + &differences + &differing))
         }
     }

@@ -322,6 +322,24 @@ pub(crate) fn about(list: &[Subtraction]) -> String {
     )
 }
 
+/// Maximum number of differences of a single pair in a short report.
+const SINGLE_MAX: usize = 3;
+
+/// Like [`text`], but if many differences consist of a single pair, which shows no conclusion, they are only counted.
+#[must_use]
+pub fn short_text(list: &[Subtraction]) -> String {
+    let (single, several): (Vec<&Subtraction>, Vec<&Subtraction>) = list.iter().partition(|one| one.pairs < 2);
+    if single.len() <= SINGLE_MAX {
+        return text(list);
+    }
+    let several: Vec<Subtraction> = several.into_iter().cloned().collect();
+    let note = format!(
+        "\n{} of a single pair are not shown (see --full): conclusions need several `repeats`\n",
+        plural(single.len() as u64, "difference")
+    );
+    text(&several) + &note
+}
+
 /// Formats the differences for people. The text is empty if there are none.
 #[must_use]
 pub fn text(list: &[Subtraction]) -> String {
