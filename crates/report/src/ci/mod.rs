@@ -150,8 +150,8 @@ fn of_word(word: ResultWord, exit_code: u8, why: &str) -> Outcome {
 }
 
 impl Suite {
-    /// Returns the test cases of a comparison, one for each metric. A metric that got worse is a failure, and an
-    /// inconclusive one is skipped, unless the two sides are halves of the same runs. Differences between halves are
+    /// Returns the test cases of a comparison, one for each metric. A metric of the target that got worse is a failure,
+    /// and an inconclusive one is skipped, unless the two sides are halves of the same runs. Differences between halves are
     /// noise.
     #[must_use]
     pub fn of_comparison(comparison: &Comparison<'_>) -> Self {
@@ -163,6 +163,9 @@ impl Suite {
             let metrics = format!("{title}: {base}, then {new}, change {change} ({interval})");
             let outcome = match row.conclusion {
                 _ if comparison.sides == Sides::Halves => Outcome::Passed,
+                Conclusion::Worse if row.metric.is_of_client() => {
+                    Outcome::Skipped(format!("worse, but not a metric of the target: {metrics}"))
+                }
                 Conclusion::Worse => Outcome::Failed(format!("worse: {metrics}")),
                 Conclusion::Inconclusive => Outcome::Skipped(format!("inconclusive: {metrics}")),
                 Conclusion::Better | Conclusion::Equivalent => Outcome::Passed,

@@ -91,7 +91,7 @@ impl ComparisonMetric {
 
     /// Returns whether the metric is a cost of this client, which shows nothing about the target. A client that gets less
     /// CPU time may even need less of it per operation.
-    pub(super) fn is_of_client(self) -> bool {
+    pub(crate) fn is_of_client(self) -> bool {
         self == Self::CpuPerOp
     }
 
