@@ -51,7 +51,7 @@ pub struct Control {
     /// `true` if any attempt has got a connection.
     reached: AtomicBool,
     unreached: AtomicU64,
-    /// Time at which the first attempt without a connection failed.
+    /// Time of the first attempt that failed because it could not get a connection.
     unreached_since: AtomicU64,
     first_failure: Mutex<Option<AttemptOutcome>>,
     bytes_left: AtomicU64,

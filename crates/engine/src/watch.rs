@@ -94,8 +94,8 @@ impl HostWatch {
         };
         load.nic = self.speeds.iter().filter_map(card_share).fold(0.0, f64::max);
         let open = open_descriptors().unwrap_or(0) as u64;
-        // An open run may have as many slots as the descriptors allow. If all slots are in use, no descriptor is left,
-        // so the peak of the operations in flight also counts.
+        // An open run may have as many slots as the descriptors allow. If all of its slots are in use, the limit is
+        // reached, although some connections may be closed at this moment.
         let by_slots = interval.in_flight_peak as f64 / self.in_flight_max;
         load.descriptors = (open as f64 / self.descriptors_max).max(by_slots);
         let opened = interval.stats.connections.hosts.iter().map(|host| (&host.host, host.opened));

@@ -62,7 +62,7 @@ pub struct FlowSample {
     pub buffer_limited: u64,
 }
 
-/// Sums over samples of flow control. [`Self::receiving`] counts only samples in which the receiving side knows its
+/// Totals of windows and round-trip times over all samples of connections. [`Self::receiving`] counts only samples in which the receiving side knows its
 /// round-trip time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -100,7 +100,7 @@ impl Job {
         Ok((plan, options))
     }
 
-    /// Returns whether an unreachable target is a result of the run, and not an error.
+    /// Returns whether the run may end without reaching its target. Otherwise an unreachable target is an error.
     pub fn may_be_unreachable(&self) -> bool {
         self.search.as_ref().is_some_and(|(load, ..)| *load != SearchLoad::Before)
     }

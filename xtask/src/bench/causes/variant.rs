@@ -39,7 +39,7 @@ pub enum Protocol {
     Http2,
 }
 
-/// A variant of a cause.
+/// The settings with which a trial plants a cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variant {
     /// Load model.

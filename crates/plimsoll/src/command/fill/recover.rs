@@ -199,8 +199,8 @@ pub fn abort_uploads(
     Ok(left.len() as u64)
 }
 
-/// Returns the uploads that the target still lists. renterd fails to abort an upload that it does not know, and the
-/// response does not show the reason. If the target cannot list uploads, all of them may be open.
+/// Returns the uploads that the target still lists. The others need not be aborted, and renterd responds with an error
+/// to a request to abort an upload that it does not know. If the target cannot list uploads, returns all of them.
 fn still_open<'u>(client: &LocationClient<'_>, mut uploads: BTreeSet<&'u str>) -> BTreeSet<&'u str> {
     if !uploads.is_empty()
         && let Ok(open) = client.open_uploads()
