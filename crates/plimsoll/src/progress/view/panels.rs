@@ -189,10 +189,12 @@ fn percentiles(name: &'static str, (p50, p99): (Option<u64>, Option<u64>), theme
 
 /// Draws the responses by status, the failures by class, and the latest failure.
 pub fn outcomes(frame: &mut Frame<'_>, area: Rect, theme: Theme, run: &Run) {
-    let failed = if run.failures > 0 {
-        Line::styled(plural(run.failures, "failed operation"), theme.bad())
-    } else {
-        Line::styled("0 failed operations", theme.faint())
+    // Operations that are tried again fail only in attempts.
+    let attempts: u64 = run.details.iter().flat_map(|details| details.failures()).map(|(_, number)| number).sum();
+    let failed = match (run.failures, attempts) {
+        (0, 0) => Line::styled("0 failed operations", theme.faint()),
+        (0, attempts) => Line::styled(plural(attempts, "failed attempt"), theme.bad()),
+        (operations, _) => Line::styled(plural(operations, "failed operation"), theme.bad()),
     };
     let inner = panel(frame, area, theme, Line::raw("responses"), failed);
     let Some(details) = &run.details else { return };
