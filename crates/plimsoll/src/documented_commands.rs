@@ -1,5 +1,5 @@
-//! Tests that the commands on documentation pages and in the files of `deploy/` are valid. The commands are not run. The test parses them, and
-//! creates the plans of loads over plain HTTP.
+//! Tests that the commands on documentation pages and in the files of `deploy/` are valid. The commands are not run.
+//! The test parses them, and creates the plans of loads over plain HTTP.
 
 use crate::cli::{self, Command};
 use crate::failure::Failure;

@@ -127,7 +127,8 @@ struct Answers {
 }
 
 impl Answers {
-    /// Makes the runs in which `cause` sets the pace. If too many runs are disturbed, stops before the requested number of runs.
+    /// Makes the runs in which `cause` sets the pace. If too many runs are disturbed, stops before the requested number
+    /// of runs.
     fn of_runs(link: &Link<'_>, cause: Cause, args: &Args, random: &mut Shuffler) -> Result<Self> {
         let mut answers = Self::default();
         while answers.counted() < args.repeats && answers.disturbed <= args.repeats {

@@ -62,8 +62,8 @@ pub struct FlowSample {
     pub buffer_limited: u64,
 }
 
-/// Totals of windows and round-trip times over all samples of connections. [`Self::receiving`] counts only samples in which the receiving side knows its
-/// round-trip time.
+/// Totals of windows and round-trip times over all samples of connections. [`Self::receiving`] counts only samples in
+/// which the receiving side knows its round-trip time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FlowControl {

@@ -175,9 +175,11 @@ fn is_idle(summary: &Summary, concurrency: u64) -> bool {
     summary.mean_in_flight().is_some_and(|mean| mean < IDLE_SHARE * concurrency as f64)
 }
 
-/// Returns the number of servers that got requests.
-pub(super) fn servers(summary: &Summary) -> u64 {
-    summary.stats.groups.iter().filter(|group| group.dimension == Dimension::Host).count() as u64
+/// Returns the number of servers, if several slots sent requests to several servers. A single slot never waits for
+/// another one.
+pub(super) fn mixed_servers(summary: &Summary, concurrency: u64) -> Option<u64> {
+    let servers = summary.stats.groups.iter().filter(|group| group.dimension == Dimension::Host).count() as u64;
+    (servers > 1 && concurrency > 1).then_some(servers)
 }
 
 /// Returns the limit of a closed run that the client did not limit. Either requests queue at the target, or there are
@@ -198,7 +200,7 @@ fn target_or_concurrency(summary: &Summary, concurrency: u64) -> LimitedBy {
     match queueing_odds(summary).conclusion() {
         Queueing::Queued => LimitedBy::Target,
         // Operations overtake those of another, slower server, even if the operations of each server wait in a queue.
-        Queueing::Independent if servers(summary) > 1 && concurrency > 1 => LimitedBy::NotDetermined,
+        Queueing::Independent if mixed_servers(summary, concurrency).is_some() => LimitedBy::NotDetermined,
         // Without an idle core on the client's host, more slots would not raise the rate. Neither the client nor a
         // target on the same host has CPU time left.
         Queueing::Independent if summary.limits.share(summary.limits.host_full) > MOST => LimitedBy::NotDetermined,

@@ -1,7 +1,7 @@
 //! The limit of a run, with the numbers that show it.
 
 use super::growth::unseen_shortfall;
-use super::limited_by::{PATH_FULL, servers, used_path_share};
+use super::limited_by::{PATH_FULL, mixed_servers, used_path_share};
 use super::queueing::{Queueing, queueing_odds};
 use super::{LimitedBy, end_stall, growth, has_many_failures, limited_by, misses_offered_rate, not_sustained};
 use crate::evidence::{OperationClass, Probe, Probes};
@@ -225,10 +225,11 @@ fn reason(summary: &Summary, model: &Model, by: LimitedBy, in_flight: Option<InF
         LimitedBy::Concurrency => LimitReason::Independent { probed: ProbedRate::of(summary) },
         LimitedBy::Rate => LimitReason::Schedule { in_flight, unseen: unseen(summary) },
         LimitedBy::NotDetermined if queueing_odds(summary).conclusion() == Queueing::Independent => {
-            match servers(summary) {
-                servers @ 2.. => LimitReason::SeveralServers { servers },
-                _ => LimitReason::NoIdleCore,
-            }
+            let servers = match *model {
+                Model::Closed { concurrency } => mixed_servers(summary, concurrency),
+                Model::Open { .. } => None,
+            };
+            servers.map_or(LimitReason::NoIdleCore, |servers| LimitReason::SeveralServers { servers })
         }
         LimitedBy::NotDetermined => match *model {
             Model::Closed { concurrency } => LimitReason::OneLevel { slots: concurrency, probes: summary.probes },

@@ -227,7 +227,12 @@ mod tests {
         }
         let short: Objective = "p99<500ms".parse().unwrap();
         assert_eq!(short.to_string(), "response p99 <= 500ms");
-        for (text, expected) in [("P99 ≤ 5ms", "response p99 <= 5ms"), ("Success≥99%", "success >= 99%")] {
+        for (text, expected) in [
+            ("P99 ≤ 5ms", "response p99 <= 5ms"),
+            ("p99 =< 20 ms", "response p99 <= 20ms"),
+            ("goodput >= 1 GB/s", "goodput >= 1GB/s"),
+            ("Success≥99%", "success >= 99%"),
+        ] {
             assert_eq!(text.parse::<Objective>().unwrap().to_string(), expected);
         }
     }
@@ -246,6 +251,10 @@ mod tests {
             ("goodput <= 1GB/s", "takes >="),
             ("goodput >= 1GB", "needs a speed"),
             ("success >= 101%", "not a share"),
+            ("success >= 0.29", "no unit; write 29%"),
+            ("success >= 99", "no unit; write 99%"),
+            ("success >= inf", "not a share"),
+            ("errors <= 1%", "bound the share of successes"),
             ("response p99 <= fast", "fast"),
             ("p99 < 500", "no unit; write 500ms or 500s"),
             ("ttfb max <= 1m30", "no unit"),

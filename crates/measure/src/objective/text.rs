@@ -132,9 +132,11 @@ fn bound_of(metric: Metric, text: &str) -> Result<f64, String> {
     let text = &text.split_whitespace().collect::<String>();
     match metric {
         Metric::Success => match text.parse::<f64>() {
-            Ok(share) if (0.0..=1.0).contains(&share) => Err(format!("`{text}` has no unit; write {}%", share * 100.0)),
-            Ok(_) => Err(format!("`{text}` has no unit; write {text}%")),
-            Err(_) => parse_share(text).map_err(|error| error.to_string()),
+            Ok(share) if (0.0..=1.0).contains(&share) => {
+                Err(format!("`{text}` has no unit; write {}%", tidy(share * 100.0)))
+            }
+            Ok(percent) if (1.0..=100.0).contains(&percent) => Err(format!("`{text}` has no unit; write {text}%")),
+            _ => parse_share(text).map_err(|error| error.to_string()),
         },
         Metric::Time(..) => {
             if is_bare(text) {

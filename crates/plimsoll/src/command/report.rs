@@ -125,7 +125,7 @@ fn show(args: &Args) -> Result<ExitCode, Failure> {
             let (mut study, concluded) = study::read(here, &set.records)?;
             subtract(&mut study, &args.subtract)?;
             match page {
-                None => study::print(&study, form)?,
+                None => study::print(&study, form, !args.subtract.is_empty())?,
                 Some(file) => study::write_html(&study, here, file.as_deref())?,
             }
             concluded.conclude()

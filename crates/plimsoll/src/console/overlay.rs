@@ -74,6 +74,12 @@ impl Overlay {
         write(text.as_bytes());
     }
 
+    /// Writes a message in place of a live line.
+    fn write_message(&mut self, text: &str) {
+        self.remove();
+        write(format!("{text}\n").as_bytes());
+    }
+
     fn hold(&mut self, text: &str) {
         self.received += 1;
         self.held.push_back(text.to_owned());
@@ -96,16 +102,15 @@ pub fn message(text: &str) {
     if overlay.shown == Shown::View {
         overlay.hold(text);
     } else {
-        overlay.remove();
-        write(format!("{text}\n").as_bytes());
+        overlay.write_message(text);
     }
 }
 
 /// Writes a message about the progress, unless a view is open, which shows the progress itself.
 pub fn progress_message(text: &str) {
-    let is_view = overlay().shown == Shown::View;
-    if !is_view {
-        message(text);
+    let mut overlay = overlay();
+    if overlay.shown != Shown::View {
+        overlay.write_message(text);
     }
 }
 

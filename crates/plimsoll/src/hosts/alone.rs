@@ -10,11 +10,12 @@ use crate::failure::Failure;
 use fleet::coordinator::{Outcome, Settings};
 use fleet::message::RunId;
 use report::escape::escape;
+use report::limit;
 use std::path::Path;
 use store::FleetAgent;
 
 /// Directory of this run, in the directory of the run of all agents.
-const ALONE: &str = "alone";
+pub const DIRECTORY: &str = "alone";
 
 /// Makes the first part of the load alone, saves it as a run below `base`, and returns its numbers.
 ///
@@ -23,8 +24,9 @@ const ALONE: &str = "alone";
 pub fn measure(agents: &mut Agents, base: &Path, options: &RunOptions) -> Result<FleetAgent, Failure> {
     let names: Vec<String> = agents.names.iter().take(1).cloned().collect();
     names.iter().for_each(|name| console::eprintln(&format!("measuring {} alone first (--scaling)", escape(name))));
-    let directory = base.join(ALONE);
-    let run = RunId::try_from(format!("{}-{ALONE}", agents.settings.run.as_str())).map_err(Failure::could_not_run)?;
+    let directory = base.join(DIRECTORY);
+    let run =
+        RunId::try_from(format!("{}-{DIRECTORY}", agents.settings.run.as_str())).map_err(Failure::could_not_run)?;
     let settings = Settings { run, ..agents.settings.clone() };
     let received = Received::new(&directory, &names, options.progress.clone(), None);
     let (outcome, received) = Fleet::new(settings.clone(), names, agents, received).run()?;
@@ -36,6 +38,10 @@ pub fn measure(agents: &mut Agents, base: &Path, options: &RunOptions) -> Result
     let run = result::merge(&settings, &ended, &received, None, &directory)?;
     if sys::signals::interrupts().count > 0 {
         return Err(crate::progress::requests_interrupted("interrupted while the first host was measured alone"));
+    }
+    // A client that limits this load makes the scaling look better than it is.
+    if limit::limited_by(&run).is_client() {
+        console::eprintln("the client limits the load of the first host alone, so the scaling is an upper bound");
     }
     let row = run.end.and_then(|end| end.fleet).and_then(|fleet| fleet.agents.into_iter().next());
     row.ok_or_else(|| Failure::could_not_run("the run of the first host alone has no result"))

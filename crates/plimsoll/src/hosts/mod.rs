@@ -245,7 +245,8 @@ fn directory(command: &mut LoadCommand) -> Result<PathBuf, Failure> {
 
 /// Refuses a directory that contains a run.
 fn check_unused(directory: &Path) -> Result<(), Failure> {
-    if directory.join(store::RECORDS_FILE).exists() || directory.join(received::AGENTS).exists() {
+    let is_used = [store::RECORDS_FILE, received::AGENTS, alone::DIRECTORY];
+    if is_used.iter().any(|name| directory.join(name).exists()) {
         let directory = directory.display();
         return Err(Failure::could_not_run(format!("{directory} {}", StoreErrorKind::Exists)));
     }

@@ -2,18 +2,25 @@
 
 use crate::console;
 use crate::failure::Exit;
+use measure::RunResult;
 use measure::result::{CutOff, Reason};
 use store::{EndReason, SavedRun};
 
 /// Returns the exit code of a saved run. If the result is not PASS, also prints the reason to standard error.
 pub fn conclude(run: &SavedRun) -> Exit {
     let result = report::result::of(run);
-    let shown = |reason: &Reason| !matches!(reason, Reason::CutOff(CutOff::Interrupted { .. }));
-    if let Some(reason) = result.reasons.first().filter(|reason| shown(reason)) {
-        let (word, code) = (result.word.text(), result.exit.code());
-        console::eprintln(&format!("plimsoll: {word}: {} (exit code {code})", report::result::text(reason)));
+    if let Some(reason) = reason(&result) {
+        console::eprintln(&format!("plimsoll: {reason} (exit code {})", result.exit.code()));
     }
     result.exit.into()
+}
+
+/// Returns a result that is not PASS, with its first reason. Returns `None` if the user interrupted the run, because the
+/// user knows this reason.
+pub fn reason(result: &RunResult) -> Option<String> {
+    let shown = |reason: &&Reason| !matches!(reason, Reason::CutOff(CutOff::Interrupted { .. }));
+    let reason = result.reasons.first().filter(shown)?;
+    Some(format!("{}: {}", result.word.text(), report::result::text(reason)))
 }
 
 /// Returns whether the user interrupted a saved run.

@@ -1,8 +1,8 @@
 //! Saved studies.
 
 use super::{
-    OutputFormat, cannot_read_back, cell_prices, discrepancies, fill, html_file, load_line, print_json, print_text,
-    text_style,
+    OutputFormat, cannot_read_back, cell_prices, discrepancies, exit_code, fill, html_file, load_line, print_json,
+    print_text, text_style,
 };
 use crate::console;
 use crate::failure::{Exit, Failure};
@@ -76,27 +76,28 @@ pub fn trials<'r>(
 /// The result of the trials of a study.
 pub struct Concluded {
     exit: Exit,
-    /// Number of runs that did not pass.
+    /// Number of trials that did not pass.
     failed: u64,
-    /// The first of these runs, and its reason.
-    first: Option<String>,
+    /// The first of the trials with this exit code, and its reason.
+    worst: Option<String>,
 }
 
 impl Concluded {
-    fn add_run(&mut self, run: &SavedRun, name: impl FnOnce() -> String) {
-        let result = report::result::of(run);
-        self.exit = self.exit.or_worse(result.exit.into());
-        if let Some(reason) = result.reasons.first() {
+    /// Adds a trial. A trial that passed, or that the user interrupted, has no reason.
+    fn add(&mut self, exit: Exit, trial: &str, reason: Option<String>) {
+        let worse = self.exit.or_worse(exit);
+        if let Some(reason) = reason {
             self.failed += 1;
-            self.first.get_or_insert_with(|| {
-                format!("plimsoll: {}: {}: {}", result.word.text(), name(), report::result::text(reason))
-            });
+            if self.worst.is_none() || worse != self.exit {
+                self.worst = Some(format!("plimsoll: {trial}: {reason}"));
+            }
         }
+        self.exit = worse;
     }
 
-    /// Returns the exit code. If runs did not pass, also prints one of the reasons to standard error.
+    /// Returns the exit code. If trials did not pass, also prints one of the reasons to standard error.
     pub fn conclude(self) -> Exit {
-        if let Some(first) = self.first {
+        if let Some(first) = self.worst {
             let more = match self.failed - 1 {
                 0 => String::new(),
                 more => format!("; {} did not pass either", plural(more, "further trial")),
@@ -111,7 +112,7 @@ impl Concluded {
 pub fn read(base: &Path, records: &[StudyRecord]) -> Result<(SavedStudy, Concluded), Failure> {
     let mut study = planned(records);
     let scenario = scenario(records);
-    let mut concluded = Concluded { exit: Exit::Good, failed: 0, first: None };
+    let mut concluded = Concluded { exit: Exit::Good, failed: 0, worst: None };
     for trial in trials(base, records) {
         let SavedTrial { cell, target, repeat, directory, result } = match trial {
             Ok(trial) => trial,
@@ -121,20 +122,24 @@ pub fn read(base: &Path, records: &[StudyRecord]) -> Result<(SavedStudy, Conclud
                 continue;
             }
         };
+        let name = format!("{cell}, {target}, run {repeat}");
         match result {
             TrialResult::Line(found) => {
                 let (line, last) = *found;
-                concluded.exit = concluded.exit.or_worse(load_line::exit_code(&line));
+                let exit = load_line::exit_code(&line);
+                concluded.add(exit, &name, (!is_good(exit)).then(|| line.sentence()));
                 study.study.load_lines.push(LineTrial { cell, target, repeat, directory, load_line: line });
                 study.last = last.or(study.last);
             }
             TrialResult::Fill(saved) => {
-                concluded.exit = concluded.exit.or_worse(fill::exit_code(&saved));
+                let exit = fill::exit_code(&saved);
+                concluded.add(exit, &name, (!is_good(exit)).then(|| "the fill did not pass".to_owned()));
                 let prices = cell_prices::of(scenario.as_ref(), &cell, &target);
                 study.study.fills.push(FillTrial::of((&cell, &target, repeat), &directory, &saved, &prices));
             }
             TrialResult::Run(run) => {
-                concluded.add_run(&run, || format!("{cell}, {target}, run {repeat}"));
+                let result = report::result::of(&run);
+                concluded.add(result.exit.into(), &name, exit_code::reason(&result));
                 study.study.trials.push(Trial::of((&cell, &target, repeat), &directory, &run));
                 study.last = Some(*run);
             }
@@ -143,6 +148,10 @@ pub fn read(base: &Path, records: &[StudyRecord]) -> Result<(SavedStudy, Conclud
     study.study.differences = study.compared_with_first();
     study.study.discrepancies = discrepancies::find(base, records);
     Ok((study, concluded))
+}
+
+fn is_good(exit: Exit) -> bool {
+    matches!(exit, Exit::Good | Exit::Interrupted(_))
 }
 
 /// Returns the number of missing trials.
@@ -174,8 +183,8 @@ fn planned(records: &[StudyRecord]) -> SavedStudy {
     study
 }
 
-/// Prints a saved study.
-pub fn print(study: &SavedStudy, format: OutputFormat) -> Result<(), Failure> {
+/// Prints a saved study. If the user asked for its differences, prints all of them.
+pub fn print(study: &SavedStudy, format: OutputFormat, asked: bool) -> Result<(), Failure> {
     match format {
         OutputFormat::Json => print_json(serde_json::to_string_pretty(&study.study)),
         OutputFormat::None => Ok(()),
@@ -184,7 +193,7 @@ pub fn print(study: &SavedStudy, format: OutputFormat) -> Result<(), Failure> {
             let full = format == OutputFormat::Full;
             let tables = tables(study, &order, full);
             let differing = report::study::discrepancy::text(&study.study.discrepancies);
-            let shown = if full { subtraction::text } else { subtraction::short_text };
+            let shown = if full || asked { subtraction::text } else { subtraction::short_text };
             let differences = shown(&study.study.differences);
             print_text(&(study.study.headline() + &tables.join("\n") + &differences + &differing))
         }

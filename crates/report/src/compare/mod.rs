@@ -144,17 +144,20 @@ impl<'a> Comparison<'a> {
         Self { base, new, sides, scope, margin, rows, limited_side, differences: all_differences(base, new) }
     }
 
-    /// Returns the number of metrics with this conclusion.
+    /// Returns the number of metrics of the target with this conclusion.
     #[must_use]
     pub fn count(&self, conclusion: Conclusion) -> usize {
-        self.rows.iter().filter(|row| row.conclusion == conclusion).count()
+        self.of_target().filter(|row| row.conclusion == conclusion).count()
+    }
+
+    fn of_target(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| !row.metric.is_of_client())
     }
 
     /// Returns the conclusion over all metrics of the target together (see [`conclude_together`]).
     #[must_use]
     pub fn conclusion(&self) -> Conclusion {
-        let of_target = self.rows.iter().filter(|row| !row.metric.is_of_client());
-        conclude_together(&of_target.map(Row::concluded).collect::<Vec<_>>())
+        conclude_together(&self.of_target().map(Row::concluded).collect::<Vec<_>>())
     }
 
     /// Returns the number of runs per side, or the number of pairs, that is needed to find a difference in one of the

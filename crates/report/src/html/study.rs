@@ -71,6 +71,8 @@ fn overview(study: &SavedStudy) -> OverviewData {
 struct SharedNote<'t> {
     first: &'t str,
     trials: usize,
+    /// Number of the last trial with the note.
+    last: usize,
     differ: bool,
 }
 
@@ -82,13 +84,17 @@ fn words(note: &str) -> impl Iterator<Item = &str> {
 /// Returns the notes of all trials. Notes that differ only in their numbers are shown once, with the number of trials.
 fn notes(trials: &[Trial]) -> Vec<String> {
     let mut notes: Vec<SharedNote<'_>> = Vec::new();
-    for note in trials.iter().flat_map(|trial| &trial.notes) {
+    for (number, note) in
+        trials.iter().enumerate().flat_map(|(number, trial)| trial.notes.iter().map(move |note| (number, note)))
+    {
         match notes.iter_mut().find(|known| words(known.first).eq(words(note))) {
             Some(known) => {
-                known.trials += 1;
+                // A trial may have several such notes.
+                known.trials += usize::from(known.last != number);
+                known.last = number;
                 known.differ |= known.first != note;
             }
-            None => notes.push(SharedNote { first: note, trials: 1, differ: false }),
+            None => notes.push(SharedNote { first: note, trials: 1, last: number, differ: false }),
         }
     }
     let shown = |note: SharedNote<'_>| {
@@ -333,4 +339,30 @@ fn scenario(study: &SavedStudy) -> Section {
     let lines: Vec<String> = study.text.lines().map(|line| bounded(line, LINE_MAX)).collect();
     blocks.push(Block::Verbatim { label: "The scenario".into(), text: lines.join("\n") });
     Section { title: "Scenario".into(), blocks }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::tests::trial;
+
+    #[test]
+    fn notes_that_differ_in_their_numbers_are_shown_once() {
+        let with = |repeat, notes: &[&str]| {
+            let notes = notes.iter().map(|note| (*note).to_owned()).collect();
+            Trial { notes, ..trial("a", repeat, 100.0) }
+        };
+        let trials = [
+            with(1, &["a window of 0.5 s is too short", "same host", "p99 of 1 s", "p99 of 2 s"]),
+            with(2, &["a window of 0.7 s is too short", "same host"]),
+            with(3, &["same host"]),
+        ];
+        let expected = [
+            "2 of 3 trials, for example: a window of 0.5 s is too short",
+            "same host",
+            "1 of 3 trials, for example: p99 of 1 s",
+        ];
+        assert_eq!(notes(&trials), expected);
+        assert_eq!(notes(&trials[..2])[2], "1 of 2 trials, for example: p99 of 1 s");
+    }
 }

@@ -58,7 +58,7 @@ fn silence(run: &SavedRun) -> Option<Silence> {
     let longest = Duration::from_nanos(end.nanos_since(earliest)).mul_f64(1.0 + ONSET) + usual(run);
     // If slots of a closed run get stuck one after the other until all of them hang, the target no longer serves this
     // client, whenever the operations started.
-    let all_hang = !run.begin.model.is_open() && all.hanging() >= last.in_flight;
+    let all_hang = matches!(run.begin.model, Model::Closed { concurrency } if all.hanging() >= concurrency);
     let hanging = if all_hang { all.hanging() } else { all.hanging_for_at_most(longest.mul_f64(1.0 + RESOLUTION)) };
     let last_failed = since.last_failed.map(|at| at.min(last.end));
     Some(Silence {

@@ -207,7 +207,9 @@ pub fn first_missed(result: &RunResult) -> Option<String> {
         Reason::WrongContent { .. } => Some("content is correct".into()),
         Reason::Outage { .. } => Some("no outage".into()),
         Reason::NothingSucceeded { .. } => Some("operations succeed".into()),
-        Reason::Aborted { condition } => Some(escape(condition)),
+        Reason::Aborted { condition } => Some(
+            Objective::missed_when(condition).map_or_else(|_| escape(condition), |objective| objective.to_string()),
+        ),
         Reason::Unreachable { .. } => Some("the target can be reached".into()),
         Reason::CountersDisagree(_) => Some("the counters agree".into()),
         Reason::ClientMissed { .. } | Reason::ClientResources { .. } => Some("the client keeps up".into()),

@@ -4,9 +4,9 @@
 //! first level that failed, until the bracket is narrow enough. A level must fail twice in a row, so that a single
 //! disturbance does not hide the line. If the level at the upper end of the bracket did not pass because of the client,
 //! this level is tried once more when the bracket is narrow. So is a level that was not decided, if all levels below it
-//! pass. At the end, the level at the lower
-//! end of the bracket is run again, because a target may not recover after an overload. The search does not run levels itself. The search returns the next level,
-//! and the caller records the outcome.
+//! pass. At the end, the level at the lower end of the bracket is run again, because a target may not recover after an
+//! overload. The search does not run levels itself. The search returns the next level, and the caller records the
+//! outcome.
 
 use measure::result::load_line::{Found, Lack, Outcome};
 use std::num::NonZeroU64;
@@ -63,20 +63,26 @@ pub enum SearchStep {
     Done(Found),
 }
 
+/// The upper end of a bracket.
+#[derive(Clone, Copy, Debug)]
+struct Top {
+    level: u64,
+    /// `true` if the client is the reason why the level did not pass.
+    by_client: bool,
+    /// Number of levels that have passed since then.
+    passes_below: u32,
+}
+
 /// State of a search.
 #[derive(Clone, Debug)]
 pub struct Search {
     bounds: Bounds,
     /// Lower end of the bracket: the highest level that passed.
     passed: Option<u64>,
-    /// Upper end of the bracket: the lowest level above `passed` that failed.
-    failed: Option<u64>,
+    /// Upper end of the bracket: the lowest level above `passed` that did not pass.
+    failed: Option<Top>,
     /// The lowest level above `passed` that failed because of the target. `failed` is in doubt if it is lower.
     failed_by_target: Option<u64>,
-    /// `true` if the client is the reason why `failed` did not pass.
-    failed_by_client: bool,
-    /// Number of levels that have passed since `failed` did not pass.
-    passes_below: u32,
     /// The last level that was tried once more because its failure was in doubt.
     doubted: Option<u64>,
     /// Number of such levels.
@@ -106,8 +112,6 @@ impl Search {
             passed: None,
             failed: None,
             failed_by_target: None,
-            failed_by_client: false,
-            passes_below: 0,
             doubted: None,
             doubts: 0,
             undecided: None,
@@ -169,13 +173,15 @@ impl Search {
         self.failures = 0;
         self.passed = Some(self.level);
         self.passes.push(self.level);
-        self.passes_below += 1;
+        if let Some(top) = &mut self.failed {
+            top.passes_below += 1;
+        }
         // The level at the upper end was in doubt, and has passed now.
-        if self.failed.is_some_and(|failed| failed <= self.level) {
-            self.failed = self.failed_by_target;
+        if self.failed.is_some_and(|top| top.level <= self.level) {
+            self.failed = self.failed_by_target.map(|level| Top { level, by_client: false, passes_below: 0 });
         }
         match (self.confirming, self.failed) {
-            (true, Some(failed)) => self.result = Some(Found::Line { passed: self.level, failed }),
+            (true, Some(top)) => self.result = Some(Found::Line { passed: self.level, failed: top.level }),
             (true, None) => self.result = Some(Found::AtLeast { passed: self.level }),
             (false, None) if self.level >= self.bounds.to.get() => self.confirming = true,
             (false, None) => self.level = self.level.saturating_mul(2).min(self.bounds.to.get()),
@@ -194,11 +200,11 @@ impl Search {
     }
 
     fn fail(&mut self, outcome: &Outcome) {
-        (self.failures, self.passes_below) = (0, 0);
-        self.failed = Some(self.level);
-        self.failed_by_client = matches!(outcome, Outcome::ClientLimited { .. });
+        self.failures = 0;
+        let by_client = matches!(outcome, Outcome::ClientLimited { .. });
+        self.failed = Some(Top { level: self.level, by_client, passes_below: 0 });
         if matches!(outcome, Outcome::Failed { .. }) {
-            self.failed_by_target = self.failed;
+            self.failed_by_target = Some(self.level);
         }
         if self.confirming {
             self.confirming = false;
@@ -223,21 +229,22 @@ impl Search {
     }
 
     /// Returns whether the level at the upper end of the bracket may pass if it is tried once more.
-    fn is_in_doubt(&self, failed: u64) -> bool {
-        let is_by_target = self.failed_by_target == Some(failed);
-        let may_pass = self.failed_by_client || self.passes_below >= PASSES_MIN;
-        !is_by_target && may_pass && self.doubted != Some(failed) && self.doubts < DOUBTS_MAX
+    fn is_in_doubt(&self, top: Top) -> bool {
+        let is_by_target = self.failed_by_target == Some(top.level);
+        let may_pass = top.by_client || top.passes_below >= PASSES_MIN;
+        !is_by_target && may_pass && self.doubted != Some(top.level) && self.doubts < DOUBTS_MAX
     }
 
     /// Halves the bracket. If the bracket is narrow enough, runs its lower end again instead.
     fn narrow(&mut self) {
-        let (Some(passed), Some(failed)) = (self.passed, self.failed) else {
+        let (Some(passed), Some(top)) = (self.passed, self.failed) else {
             debug_assert!(false, "a bracket without both ends cannot be narrowed");
             return;
         };
+        let failed = top.level;
         let width = ((passed as f64 * self.bounds.precision) as u64).max(1);
         let is_narrow = failed.saturating_sub(passed) <= width;
-        if is_narrow && self.is_in_doubt(failed) {
+        if is_narrow && self.is_in_doubt(top) {
             (self.doubted, self.level) = (Some(failed), failed);
             self.doubts += 1;
         } else if is_narrow {

@@ -3,7 +3,8 @@
 //! A bound on operations limits the share of operations that may exceed the bound. For example, "p99 <= 10 ms" means
 //! that at most 1 % of the operations take longer. One count includes all operations, and a second count only the
 //! operations that the client did not disturb. An objective is met if all operations together meet it, and missed if
-//! the undisturbed operations miss it, or if the lower end of the quantile's range exceeds the bound. Otherwise the run cannot decide the objective (docs/measurement.md).
+//! the undisturbed operations miss it, or if the lower end of the quantile's range exceeds the bound. Otherwise the run
+//! cannot decide the objective (docs/measurement.md).
 
 use super::{Metric, Objective, ObjectiveOutcome, Timed};
 use crate::limits::{limited_by, missed_by_client, misses_offered_rate};

@@ -63,6 +63,8 @@ pub struct UploadJournal<'a> {
 /// The whole fill as the user sees it.
 struct Shown<'a> {
     progress: &'a Progress,
+    /// URL of the place to which objects are uploaded.
+    location: String,
     /// Bytes that this session has stored.
     trailing: Trailing,
     /// Bytes that earlier sessions have stored.
@@ -94,6 +96,7 @@ impl<'a> UploadJournal<'a> {
             from,
             shown: Shown {
                 progress,
+                location: objects.location.shown(),
                 trailing: Trailing::new(SHOWN_WINDOW),
                 bytes_before,
                 objects: objects.set.count(),
@@ -219,6 +222,7 @@ impl<'a> UploadJournal<'a> {
         });
         let fill = Fill {
             phase: Phase::Upload,
+            location: shown.location.clone(),
             elapsed,
             objects: (totals.objects, shown.objects),
             bytes: (totals.file_bytes, shown.bytes),

@@ -2,9 +2,9 @@
 
 use crate::failure::Failure;
 use fleet::transport::nats::setup::SetupFile;
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 /// Permissions of a new directory, of a file with a secret, and of another file.
@@ -12,7 +12,7 @@ const DIRECTORY_MODE: u32 = 0o700;
 const SECRET_MODE: u32 = 0o600;
 const PUBLIC_MODE: u32 = 0o644;
 
-/// Writes all files to a new or empty directory, or none.
+/// Writes all files to a new or empty directory, or none. Only this user can then read the directory.
 pub fn write(directory: &Path, files: &[SetupFile]) -> Result<(), Failure> {
     let failed = |path: &Path, error: io::Error| {
         Failure::could_not_run(format!("cannot write {}: {error}; name another directory", path.display()))
@@ -29,6 +29,8 @@ pub fn write(directory: &Path, files: &[SetupFile]) -> Result<(), Failure> {
             directory.display()
         )));
     }
+    // The directory may have existed before.
+    fs::set_permissions(directory, Permissions::from_mode(DIRECTORY_MODE)).map_err(|error| failed(directory, error))?;
     for (number, file) in files.iter().enumerate() {
         let path = directory.join(file.name);
         if let Err(error) = write_new(&path, file) {

@@ -184,3 +184,24 @@ fn rounded(time: Duration) -> Duration {
 fn shown(bytes: f64) -> String {
     report::number::bytes(bytes.round() as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_projected_time_names_what_is_not_known() {
+        let total = |trials: &[(Option<u64>, bool)]| {
+            let mut total = TotalTime::default();
+            trials.iter().for_each(|(time, is_limit)| total.add(time.map(Duration::from_secs), *is_limit, 2));
+            total.to_string()
+        };
+        assert_eq!(total(&[(Some(10), false), (Some(5), false)]), "30s");
+        assert_eq!(total(&[(None, false)]), "2 trials that run until done");
+        assert_eq!(
+            total(&[(Some(10), false), (Some(60), true), (None, false)]),
+            "20s, plus 2 trials that end after their operations (at most 2m), plus 2 trials that run until done"
+        );
+        assert_eq!(total(&[]), "0s");
+    }
+}

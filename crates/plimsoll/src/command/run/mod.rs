@@ -185,7 +185,7 @@ fn finish(args: &Args, base: &Path, broken_off: Option<ExitStatus>) -> Result<Ex
     let records = store::read_study(base).map_err(|error| saved::cannot_read_back(&error))?;
     let (mut study, concluded) = saved::study::read(base, &records)?;
     study.study.broken_off = broken_off;
-    saved::study::print(&study, if args.json { OutputFormat::Json } else { OutputFormat::Text })?;
+    saved::study::print(&study, if args.json { OutputFormat::Json } else { OutputFormat::Text }, false)?;
     if let Some(file) = &args.html {
         saved::study::write_html(&study, base, file.as_deref())?;
     }

@@ -6,7 +6,6 @@ use crate::command::schema::scenario::NO_SETTINGS;
 use crate::command::serve;
 use crate::failure::Failure;
 use crate::usage_errors;
-use clap::Parser;
 use report::escape::escape;
 use std::ffi::OsString;
 use study::matrix::{self, TrialCommand};
@@ -76,14 +75,6 @@ pub fn names(scenario: &Scenario) -> Vec<Diagnostic> {
     faults
 }
 
-/// A parser that knows only `serve`.
-#[derive(Parser, Debug)]
-#[command(name = "serve")]
-struct ServeCli {
-    #[command(flatten)]
-    _args: serve::Args,
-}
-
 /// Returns the mistakes in the flags of the servers that the study starts, one for each server.
 pub fn servers(scenario: &Scenario) -> Vec<Diagnostic> {
     let mut faults = Vec::new();
@@ -98,13 +89,13 @@ pub fn servers(scenario: &Scenario) -> Vec<Diagnostic> {
             faults.push(Diagnostic::new(setting.at, why));
             continue;
         }
-        let words: Vec<OsString> = ["plimsoll", "serve"]
-            .map(OsString::from)
-            .into_iter()
-            .chain(matrix::flags(settings).into_iter().map(Into::into))
-            .collect();
-        if let Err(error) = ServeCli::try_parse_from(&words[1..]) {
-            let message = usage_errors::explain::<ServeCli>(&error, &words).into_message();
+        if let Err(error) = serve::Args::parse(matrix::flags(settings)) {
+            let words: Vec<OsString> = ["plimsoll", "serve"]
+                .map(OsString::from)
+                .into_iter()
+                .chain(matrix::flags(settings).into_iter().map(Into::into))
+                .collect();
+            let message = usage_errors::explain::<serve::ServeCli>(&error, &words).into_message();
             let named = settings.iter().find(|setting| message.contains(&format!("--{}", setting.name)));
             faults.push(Diagnostic::new(named.map_or(at, |setting| setting.at), message));
         }

@@ -13,7 +13,7 @@ use study::scenario::{Hooks, LINK, Order};
 const COMMANDS: [&str; 5] = ["get", "put", "mix", "line", "fill"];
 /// Flags that are not settings. The study itself selects the runs, their number and directories, and the form of the
 /// results.
-pub const NO_SETTINGS: [&str; 24] = [
+pub const NO_SETTINGS: [&str; 25] = [
     "hosts",
     "fleet",
     "fleet-creds",
@@ -22,6 +22,7 @@ pub const NO_SETTINGS: [&str; 24] = [
     "agents-wait",
     "ssh",
     "pair",
+    "scaling",
     "tolerate-lost",
     "start-spread",
     "agent-program",

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// A parser that knows only these flags.
 #[derive(Parser, Debug)]
 #[command(name = "serve")]
-struct ServeCli {
+pub struct ServeCli {
     #[command(flatten)]
     args: Args,
 }

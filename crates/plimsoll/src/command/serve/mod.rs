@@ -7,7 +7,7 @@ mod sia;
 mod stand_in;
 mod tls_and_s3;
 
-pub use args::{Args, listen};
+pub use args::{Args, ServeCli, listen};
 pub use sia::PASSWORD;
 pub use tls_and_s3::{ACCESS_KEY, SECRET_KEY};
 

@@ -12,6 +12,7 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line as Text, Span};
 use ratatui::widgets::{Row, Table};
+use report::escape::escape;
 use report::number::{bit_rate, bytes, count};
 
 /// Draws the whole view.
@@ -30,10 +31,7 @@ pub fn draw(state: &State, fill: &Fill, theme: Theme, frame: &mut Frame<'_>) {
         Constraint::Length(messages),
     ];
     let [title, progress, upper, middle, lower, below] = Layout::vertical(rows).areas(frame.area());
-    // The target of the run is the URL of its first object.
-    let first = state.run.as_ref().map(|run| run.target.as_str()).unwrap_or_default();
-    let target = first.rsplit_once('/').map_or(first, |(location, _)| location);
-    header(frame, title, theme, target, &format!("fill · {} so far", span(state.elapsed)));
+    header(frame, title, theme, &escape(&fill.location), &format!("fill · {} so far", span(state.elapsed)));
     gauge(frame, progress, theme, fill, state);
     let [left, right] = halves(upper);
     totals(frame, left, theme, fill, state.run.as_ref());

@@ -8,7 +8,7 @@ use crate::progress::state::run::Details;
 use crate::progress::state::{Run, State};
 use measure::objective::ObjectiveOutcome;
 use measure::units::format_span;
-use measure::{Enumerated, LimitedBy, Stage};
+use measure::{AttemptClass, Enumerated, LimitedBy, Stage};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -190,7 +190,8 @@ fn percentiles(name: &'static str, (p50, p99): (Option<u64>, Option<u64>), theme
 /// Draws the responses by status, the failures by class, and the latest failure.
 pub fn outcomes(frame: &mut Frame<'_>, area: Rect, theme: Theme, run: &Run) {
     // Operations that are tried again fail only in attempts.
-    let attempts: u64 = run.details.iter().flat_map(|details| details.failures()).map(|(_, number)| number).sum();
+    let failures = run.details.as_ref().map(|details| details.failures()).unwrap_or_default();
+    let attempts: u64 = failures.iter().map(|(_, number)| number).sum();
     let failed = match (run.failures, attempts) {
         (0, 0) => Line::styled("0 failed operations", theme.faint()),
         (0, attempts) => Line::styled(plural(attempts, "failed attempt"), theme.bad()),
@@ -198,7 +199,7 @@ pub fn outcomes(frame: &mut Frame<'_>, area: Rect, theme: Theme, run: &Run) {
     };
     let inner = panel(frame, area, theme, Line::raw("responses"), failed);
     let Some(details) = &run.details else { return };
-    let lines = outcome_lines(details, theme);
+    let lines = outcome_lines(details, &failures, theme);
     let last = lines.len().saturating_sub(1);
     for (index, line) in lines.into_iter().enumerate() {
         let above = (index as u16).min(inner.height);
@@ -212,7 +213,7 @@ pub fn outcomes(frame: &mut Frame<'_>, area: Rect, theme: Theme, run: &Run) {
     }
 }
 
-fn outcome_lines(details: &Details, theme: Theme) -> Vec<Line<'static>> {
+fn outcome_lines(details: &Details, failures: &[(AttemptClass, u64)], theme: Theme) -> Vec<Line<'static>> {
     let status = |(status, number): &(u16, u64)| {
         let style = match status {
             200..=299 => theme.good(),
@@ -221,10 +222,10 @@ fn outcome_lines(details: &Details, theme: Theme) -> Vec<Line<'static>> {
         };
         [Span::styled(status.to_string(), style), Span::raw(format!(" × {}", count(*number)))]
     };
-    let failure = |(class, number): &(measure::AttemptClass, u64)| {
+    let failure = |(class, number): &(AttemptClass, u64)| {
         [Span::styled(class.name(), theme.bad()), Span::raw(format!(" × {}", count(*number)))]
     };
-    let (statuses, failures) = (details.statuses(), details.failures());
+    let statuses = details.statuses();
     let mut lines = Vec::new();
     if statuses.is_empty() && failures.is_empty() {
         lines.push(Line::styled("none yet", theme.faint()));

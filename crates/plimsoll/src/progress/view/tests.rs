@@ -261,6 +261,7 @@ fn a_study_with_more_cells_than_lines() {
 fn a_fill() {
     let fill = Fill {
         phase: Phase::Upload,
+        location: "http://127.0.0.1:8080/bucket/set/".to_owned(),
         elapsed: Duration::from_secs(3 * 3600),
         objects: (1_200, 5_000),
         bytes: (12_000_000_000, 50_000_000_000),
@@ -287,7 +288,8 @@ fn a_fill_that_reads_back() {
     let (bandwidth, spent) = (Some(15_000_000.0), Some("1.27 USD".to_owned()));
     let (objects, bytes) = ((5_000, 5_000), (50_000_000_000, 50_000_000_000));
     let cap = Some("5 USD".to_owned());
-    let fill = Fill { phase: Phase::Verify, objects, bytes, bandwidth, spent, rules, cap, ..Fill::default() };
+    let location = "http://127.0.0.1:8080/bucket/set/".to_owned();
+    let fill = Fill { phase: Phase::Verify, location, objects, bytes, bandwidth, spent, rules, cap, ..Fill::default() };
     let stop = StopAfter { ops: NonZeroU64::new(5_000), ..StopAfter::default() };
     let mut run = Run::new(&begin(&[]), stop, true);
     run.add(&interval(0, 1_000, 0));

@@ -1,5 +1,6 @@
-//! Clients, receivers and validators in Python. S3 clients have several versions: the system's version, and the oldest and newest
-//! version in the lists of `.ci/clients`. `.ci/clients/install` creates a virtual environment for each listed version.
+//! Clients, receivers and validators in Python. S3 clients have several versions: the system's version, and the oldest
+//! and newest version in the lists of `.ci/clients`. `.ci/clients/install` creates a virtual environment for each
+//! listed version.
 
 use super::peer;
 use std::path::{Path, PathBuf};
