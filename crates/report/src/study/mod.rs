@@ -27,4 +27,4 @@ pub use table::{short_text, text};
 pub use trial::{FailedAttempts, Trial};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
