@@ -313,7 +313,7 @@ fn every_size_can_be_drawn() {
     for size in [(0, 0), (1, 1), (79, 24), (80, 19), (80, 20), (81, 20), (200, 21), (80, 100), (400, 120)] {
         let text = lines(&draws(&state, size, true));
         let is_small = size.0 < 80 || size.1 < 20;
-        assert!(is_small || text.contains("histogram"), "{size:?}:\n{text}");
+        assert!(is_small || text.contains("whole run"), "{size:?}:\n{text}");
     }
     let small = lines(&draws(&state, (60, 10), true));
     assert!(small.starts_with("6s/10s 4150/s") && small.contains("80 columns"), "{small}");
