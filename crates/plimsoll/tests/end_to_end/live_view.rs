@@ -68,7 +68,7 @@ fn a_terminal_shows_the_view_and_then_the_report() {
     let ended = run(&place, (80, 24), &format!("get {url} -d 2s -c 4 --out out"));
     ended.expect(0);
     let [_, view, after] = around_view(&ended.stdout);
-    for part in ["histogram", "objectives and limit", "measuring", "closed, 4 slots"] {
+    for part in ["whole run", "objectives and limit", "measuring", "closed, 4 slots"] {
         assert!(view.contains(part), "no `{part}` in {view:?}");
     }
     assert!(after.contains("PASS") && after.contains("saved in out"), "{after:?}");
@@ -111,7 +111,7 @@ fn ctrl_c_ends_a_run_in_the_view() {
     let (server, url) = served(&place);
     let running = start(&place, (120, 40), &format!("get {url} -d 50s -c 4 --out out"));
     let mut keyboard = keyboard(&place);
-    running.wait_for_output("histogram");
+    running.wait_for_output("whole run");
     keyboard.write_all(b"some\nkeys\n\x03").expect("the terminal reads keys");
     let ended = running.end();
     ended.expect(130);
@@ -186,7 +186,7 @@ fn a_terminating_signal_also_restores_the_terminal() {
     let (server, url) = served(&place);
     let running = start(&place, (80, 24), &format!("get {url} -d 50s -c 4 --out out"));
     let _keyboard = keyboard(&place);
-    running.wait_for_output("histogram");
+    running.wait_for_output("whole run");
     let shell: u32 =
         std::fs::read_to_string(place.path("pid")).unwrap_or_default().trim().parse().expect("a process ID");
     let child = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).expect("the shell has a child");
