@@ -41,6 +41,11 @@ pub fn end_of(directory: &Path) -> Option<Value> {
     records(directory).iter().find_map(|record| record.get("end").cloned())
 }
 
+/// Returns the wall-clock time at which an agent started.
+pub fn started_unix_ms(directory: &Path) -> i64 {
+    records(directory).remove(0)["begin"]["started_unix_ms"].as_i64().expect("a run begins with its time")
+}
+
 /// Maximum number of attempts in the test of the starts. In an attempt, other processes may delay a thread of an agent
 /// by more than the limit.
 const TRIES: usize = 5;
@@ -79,8 +84,7 @@ fn agents_with_wrong_clocks_start_together_and_their_sum_is_what_the_server_coun
         // Each agent writes the wall-clock time of its start. The clocks are wrong by known amounts, which are
         // subtracted.
         let start_of = |(host, shift): (&Host, i64)| {
-            let begin = records(&host.run().expect("each host keeps its own run")).remove(0);
-            begin["begin"]["started_unix_ms"].as_i64().unwrap() - 1000 * shift
+            started_unix_ms(&host.run().expect("each host keeps its own run")) - 1000 * shift
         };
         let starts: Vec<i64> = hosts.hosts.iter().zip(shifts).map(start_of).collect();
         let (first, last) = (starts.iter().min().unwrap(), starts.iter().max().unwrap());

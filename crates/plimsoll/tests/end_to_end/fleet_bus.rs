@@ -26,11 +26,12 @@ pub fn start_agents(place: &TestDir, nats: &Nats, count: usize) -> Vec<Agent> {
 }
 
 /// Returns the directory of the records that an agent sent.
-fn received(place: &TestDir, number: usize, agent: &Agent) -> PathBuf {
+pub fn received(place: &TestDir, number: usize, agent: &Agent) -> PathBuf {
     place.path(&format!("out/agents/{number}-{}", agent.name))
 }
 
-fn wait_for_intervals(place: &TestDir, agents: &[Agent], count: usize) {
+/// Waits until the coordinator has so many intervals of each agent.
+pub fn wait_for_intervals(place: &TestDir, agents: &[Agent], count: usize) {
     for (number, agent) in (1..).zip(agents) {
         wait_for("intervals", || (intervals(&received(place, number, agent)) >= count).then_some(()));
     }

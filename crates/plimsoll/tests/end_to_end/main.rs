@@ -22,6 +22,7 @@ mod fleet;
 mod fleet_bus;
 mod fleet_keys;
 mod fleet_line;
+mod fleet_namespaces;
 mod fleet_scaling;
 mod front;
 mod generate;

@@ -1,7 +1,7 @@
 //! Hosts for runs on several hosts. Each host is a separate sshd on this machine, with separate directories and a
 //! separate wall clock.
 
-use super::{Sshd, TestDir, peer};
+use super::{Node, Sshd, TestDir, peer};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -18,37 +18,50 @@ pub struct Host {
 /// The hosts of a run, and the configuration for ssh.
 pub struct Hosts {
     pub hosts: Vec<Host>,
+    /// The names of all hosts, as `--hosts` takes them.
+    names: String,
     ssh: String,
+}
+
+/// Returns environment variables that shift the wall clock of a process by a number of seconds. Returns `None` to skip
+/// the test if the library is missing.
+pub fn clock_shifted_by(shift: i64) -> Option<Vec<(&'static str, String)>> {
+    if shift == 0 {
+        return Some(Vec::new());
+    }
+    peer("libfaketime", Path::new(FAKETIME).exists().then_some(()))?;
+    let shift = format!("{shift:+}s");
+    Some(vec![("LD_PRELOAD", FAKETIME.to_owned()), ("FAKETIME", shift), ("DONT_FAKE_MONOTONIC", "1".to_owned())])
 }
 
 impl Hosts {
     /// Starts hosts with the names a, b, c and so on, whose wall clocks are shifted by these numbers of seconds. Returns
     /// `None` to skip the test if a program is missing.
     pub fn start(place: &TestDir, shifts: &[i64]) -> Option<Self> {
-        if shifts.iter().any(|shift| *shift != 0) {
-            peer("libfaketime", Path::new(FAKETIME).exists().then_some(()))?;
-        }
-        let mut hosts = Vec::new();
-        for (name, shift) in ('a'..).zip(shifts) {
-            let directory = place.path(&format!("host-{name}"));
-            fs::create_dir_all(&directory).expect("can create a directory");
-            let at = |name: &str| directory.join(name).display().to_string();
-            let mut environment = format!("SetEnv XDG_CACHE_HOME={} XDG_STATE_HOME={}", at("cache"), at("state"));
-            if *shift != 0 {
-                environment += &format!(" LD_PRELOAD={FAKETIME} FAKETIME={shift:+}s DONT_FAKE_MONOTONIC=1");
-            }
-            let sshd = Sshd::start_with(&(environment + "\n"))?;
-            hosts.push(Host { name: name.to_string(), sshd, directory });
-        }
+        let names: Vec<String> = ('a'..).take(shifts.len()).map(String::from).collect();
+        let hosts = names.iter().zip(shifts).map(|(name, shift)| Host::start(place, name, *shift, None));
+        let hosts = hosts.collect::<Option<Vec<Host>>>()?;
+        Some(Self::of(place, hosts, names.join(",")))
+    }
+
+    /// Starts a host in each of these namespaces, with the names client-1, client-2 and so on.
+    pub fn start_in(place: &TestDir, nodes: &[Node], shifts: &[i64]) -> Option<Self> {
+        let start = |(number, (node, shift)): (usize, (&Node, &i64))| {
+            Host::start(place, &format!("client-{number}"), *shift, Some(node))
+        };
+        let hosts = (1..).zip(nodes.iter().zip(shifts)).map(start).collect::<Option<Vec<Host>>>()?;
+        Some(Self::of(place, hosts, format!("client-{{1...{}}}", nodes.len())))
+    }
+
+    fn of(place: &TestDir, hosts: Vec<Host>, names: String) -> Self {
         let configuration: String = hosts.iter().map(|host| host.sshd.client_configuration_as(&host.name)).collect();
         let file = place.write("ssh_config", configuration);
-        Some(Self { hosts, ssh: format!("ssh -F {}", file.display()) })
+        Self { hosts, names, ssh: format!("ssh -F {}", file.display()) }
     }
 
     /// Returns flags that make a load on all of these hosts. The program is copied to them.
     pub fn flags(&self) -> Vec<String> {
-        let names: Vec<&str> = self.hosts.iter().map(|host| host.name.as_str()).collect();
-        ["--hosts", &names.join(","), "--ssh", &self.ssh].map(str::to_owned).into()
+        ["--hosts", &self.names, "--ssh", &self.ssh].map(str::to_owned).into()
     }
 
     /// Like [`Self::flags`], but names the program on the hosts, so that it is not copied.
@@ -60,6 +73,16 @@ impl Hosts {
 }
 
 impl Host {
+    fn start(place: &TestDir, name: &str, shift: i64, node: Option<&Node>) -> Option<Self> {
+        let directory = place.path(&format!("host-{name}"));
+        fs::create_dir_all(&directory).expect("can create a directory");
+        let at = |name: &str| directory.join(name).display().to_string();
+        let mut environment = format!("SetEnv XDG_CACHE_HOME={} XDG_STATE_HOME={}", at("cache"), at("state"));
+        clock_shifted_by(shift)?.iter().for_each(|(name, value)| environment += &format!(" {name}={value}"));
+        let sshd = Sshd::start_with(&(environment + "\n"), node)?;
+        Some(Self { name: name.to_owned(), sshd, directory })
+    }
+
     /// Returns the run directory that the agent of this host made, if it has made one.
     pub fn run(&self) -> Option<PathBuf> {
         self.runs().into_iter().next()

@@ -7,6 +7,7 @@ mod clients;
 mod cores;
 mod hosts;
 mod minio;
+mod namespaces;
 mod nats;
 mod nats_client;
 mod nginx;
@@ -19,8 +20,9 @@ mod sshd;
 pub mod versitygw;
 
 pub use clients::{kubernetes_validate, python_with_otlp, pythons_with_boto3, s3cmds};
-pub use hosts::{Host, Hosts};
+pub use hosts::{Host, Hosts, clock_shifted_by};
 pub use minio::Minio;
+pub use namespaces::{Namespaces, Node};
 pub use nats::{Agent, Nats, free_address};
 pub use nats_client::{Act, Client};
 pub use nginx::{Nginx, Request, Setup};

@@ -1,6 +1,6 @@
-//! A real nats-server on a loopback port, and agents that wait on it.
+//! A real nats-server on a loopback port or in a network namespace, and agents that wait on it.
 
-use super::{Running, TestDir, installed, wait_for};
+use super::{Node, Running, TestDir, installed, wait_for};
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -18,6 +18,8 @@ pub struct Nats {
     program: PathBuf,
     configuration: PathBuf,
     address: SocketAddr,
+    /// Namespace of the server, if it has its own.
+    node: Option<Node>,
     process: Option<Running>,
 }
 
@@ -32,7 +34,17 @@ impl Nats {
     /// Starts nats-server with a configuration for this address, in the directory of the configuration. Returns `None`
     /// to skip the test.
     pub fn with(configuration: PathBuf, address: SocketAddr) -> Option<Self> {
-        let mut nats = Self { program: installed("nats-server")?, configuration, address, process: None };
+        let program = installed("nats-server")?;
+        let mut nats = Self { program, configuration, address, node: None, process: None };
+        nats.start_again();
+        Some(nats)
+    }
+
+    /// Starts nats-server on a port in a namespace, with more lines of configuration. Returns `None` to skip the test.
+    pub fn start_in(place: &TestDir, node: &Node, port: u16, more: &str) -> Option<Self> {
+        let (program, address) = (installed("nats-server")?, SocketAddr::from((node.address, port)));
+        let configuration = place.write(&format!("nats-{port}.conf"), format!("listen: \"{address}\"\n{more}\n"));
+        let mut nats = Self { program, configuration, address, node: Some(node.clone()), process: None };
         nats.start_again();
         Some(nats)
     }
@@ -47,8 +59,23 @@ impl Nats {
         let mut command = Command::new(&self.program);
         command.arg("-c").arg(&self.configuration);
         command.current_dir(self.configuration.parent().expect("a file has a directory"));
+        self.node.iter().for_each(|node| node.host(&mut command));
         self.process = Some(Running::of(command));
-        wait_for("nats-server", || TcpStream::connect(self.address).ok());
+        let connect = || wait_for("nats-server", || TcpStream::connect(self.address).ok());
+        let _ = self.node.as_ref().map_or_else(connect, |node| node.within(connect));
+    }
+
+    /// Returns the number of clients of a server in a namespace.
+    pub fn clients(&self) -> usize {
+        let read = || fs::read_to_string("/proc/thread-self/net/tcp").expect("the sockets are listed");
+        let sockets = self.node.as_ref().expect("the server is in a namespace").within(read);
+        // The second column is the local address, and the fourth one is 01 if the connection is open.
+        let local = format!(":{:04X}", self.address.port());
+        let is_client = |line: &&str| {
+            let columns: Vec<&str> = line.split_whitespace().collect();
+            matches!(columns[..], [_, address, _, "01", ..] if address.ends_with(&local))
+        };
+        sockets.lines().filter(is_client).count()
     }
 
     /// Returns the URL of the server.
@@ -73,10 +100,16 @@ pub struct Agent {
 impl Agent {
     /// Starts an agent, and waits until it is connected.
     pub fn start(place: &TestDir, number: usize, flags: &[&str]) -> Self {
+        Self::start_with(place, number, flags, |_| ())
+    }
+
+    /// Like [`Self::start`], but first lets a function change the command.
+    pub fn start_with(place: &TestDir, number: usize, flags: &[&str], change: impl FnOnce(&mut Command)) -> Self {
         let directory = place.path(&format!("agent-{number}"));
         fs::create_dir_all(&directory).expect("can create a directory");
         let mut command = place.command(["agent"].iter().chain(flags));
         command.env("XDG_STATE_HOME", &directory);
+        change(&mut command);
         let process = Running::of(command);
         let line = process.wait_for_error_line("agent ");
         let name = line.split(' ').nth(1).expect("the line has a name").to_owned();

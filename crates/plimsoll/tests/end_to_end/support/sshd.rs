@@ -1,7 +1,7 @@
 //! Debian's sshd, which serves files over SFTP. The test itself listens, and starts a separate sshd process (`-i`) for
 //! each connection. Therefore, no port has to be guessed, and no process remains.
 
-use super::{PATIENCE, peer};
+use super::{Node, PATIENCE, peer};
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
@@ -18,6 +18,8 @@ const PROGRAM: &str = "/usr/sbin/sshd";
 pub struct Sshd {
     directory: TempDir,
     address: SocketAddr,
+    /// Namespace of the server, if it has its own.
+    node: Option<Node>,
     user: String,
     over: Arc<AtomicBool>,
     sessions: Arc<Mutex<Vec<Child>>>,
@@ -27,11 +29,11 @@ pub struct Sshd {
 impl Sshd {
     /// Starts the server. Without sshd, this function returns `None` to skip the test, or fails with `REQUIRE_PEERS=1`.
     pub fn start() -> Option<Self> {
-        Self::start_with("")
+        Self::start_with("", None)
     }
 
-    /// Starts the server with further lines of its configuration.
-    pub fn start_with(more: &str) -> Option<Self> {
+    /// Starts the server with further lines of its configuration, on loopback or in a network namespace.
+    pub fn start_with(more: &str, node: Option<&Node>) -> Option<Self> {
         peer("openssh-server", Path::new(PROGRAM).exists().then_some(()))?;
         let directory = TempDir::with_prefix("plimsoll-sshd-").expect("can create a directory for sshd");
         let path = |name: &str| directory.path().join(name);
@@ -54,12 +56,19 @@ impl Sshd {
             path("user.pub").display()
         );
         fs::write(path("config"), configuration).expect("can write a file");
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("can bind a port");
+        let bind = |address: Ipv4Addr| TcpListener::bind((address, 0)).expect("can bind a port");
+        let listener = match node {
+            None => bind(Ipv4Addr::LOCALHOST),
+            Some(node) => node.within(|| bind(node.address)),
+        };
         let address = listener.local_addr().expect("a listener has an address");
         let (over, sessions) = (Arc::<AtomicBool>::default(), Arc::<Mutex<Vec<Child>>>::default());
         let thread = {
             let (over, sessions, configuration) = (Arc::clone(&over), Arc::clone(&sessions), path("config"));
+            let node = node.cloned();
             std::thread::spawn(move || {
+                // The sessions, and the commands that they run, are in the same namespace as this thread.
+                node.iter().for_each(Node::enter);
                 while let Ok((socket, _)) = listener.accept() {
                     if over.load(Ordering::Relaxed) {
                         return;
@@ -69,7 +78,7 @@ impl Sshd {
                 }
             })
         };
-        Some(Self { directory, address, user, over, sessions, listener: Some(thread) })
+        Some(Self { directory, address, node: node.cloned(), user, over, sessions, listener: Some(thread) })
     }
 
     /// Returns a login for Filestash. The environment variable `KEY` of the client must contain [`Self::key`].
@@ -85,9 +94,9 @@ impl Sshd {
 
     /// Returns a configuration for `ssh` in which this server is the host `name`.
     pub fn client_configuration_as(&self, name: &str) -> String {
-        let (port, key) = (self.address.port(), self.directory.path().join("user"));
+        let (address, port, key) = (self.address.ip(), self.address.port(), self.directory.path().join("user"));
         format!(
-            "Host {name}\n  HostName 127.0.0.1\n  Port {port}\n  User {}\n  IdentityFile {}\n  IdentitiesOnly yes\n  \
+            "Host {name}\n  HostName {address}\n  Port {port}\n  User {}\n  IdentityFile {}\n  IdentitiesOnly yes\n  \
              StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n",
             self.user,
             key.display()
@@ -124,7 +133,8 @@ fn session(configuration: &Path, socket: TcpStream) -> Child {
 impl Drop for Sshd {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
-        let _ = TcpStream::connect_timeout(&self.address, PATIENCE);
+        let connect = || TcpStream::connect_timeout(&self.address, PATIENCE);
+        let _ = self.node.as_ref().map_or_else(connect, |node| node.within(connect));
         if let Some(listener) = self.listener.take() {
             let _ = listener.join();
         }
