@@ -291,7 +291,7 @@ fn a_cluster_of_three_nodes_is_a_bus_that_survives_the_loss_of_a_node() {
     if !site.run(true, &flags(&url), || ()) {
         return;
     }
-    let mut killed = None;
+    let mut killed: Option<usize> = None;
     let kill_one = || {
         if let Some(index) = killed.take() {
             nodes[index].start_again();
