@@ -55,7 +55,7 @@ chmod +x connect
 
 nsenter "--net=/proc/$(<servers)/ns/net" "$program" serve --listen 10.77.0.100:8080 --cluster $SERVERS --list 300 \
     --list-size 1MiB --names names >served &
-until grep -q "server $((SERVERS - 1)): serving" served; do sleep 0.05; done
+until grep -qs "server $((SERVERS - 1)): serving" served; do sleep 0.05; done
 sleep 0.2
 "$program" owners http://10.77.0.100:8080/blackhole --names names --out owners >/dev/null
 
