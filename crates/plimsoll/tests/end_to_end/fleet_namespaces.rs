@@ -144,7 +144,7 @@ impl Site {
         }
         let shown = table.lines().find_map(|line| line.trim_start().strip_prefix("scaling "));
         let measured = report.at("/fleet/scaling").as_f64();
-        let is_equal = |(factor, shown): (f64, &str)| shown.trim_start().starts_with(&format!("{factor:.2}, as "));
+        let is_equal = |(factor, shown): (f64, &str)| shown.trim_start().starts_with(&format!("{factor:.2}: "));
         assert_eq!(measured.zip(shown).map(is_equal), measured.map(|_| true), "{table}");
         // The target sustains the rate.
         assert!(measured.is_none_or(|factor| (0.95..1.05).contains(&factor)), "{measured:?}");
