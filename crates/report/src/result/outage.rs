@@ -56,10 +56,14 @@ fn silence(run: &SavedRun) -> Option<Silence> {
     // A target rarely stops all operations at the same moment. In addition, an operation may have been sent just before
     // the last successful operation ended.
     let longest = Duration::from_nanos(end.nanos_since(earliest)).mul_f64(1.0 + ONSET) + usual(run);
-    // If slots of a closed run get stuck one after the other until all of them hang, the target no longer serves this
-    // client, whenever the operations started.
-    let all_hang = matches!(run.begin.model, Model::Closed { concurrency } if all.hanging() >= concurrency);
-    let hanging = if all_hang { all.hanging() } else { all.hanging_for_at_most(longest.mul_f64(1.0 + RESOLUTION)) };
+    // If slots of a closed run get stuck one after the other until all of them wait, the target no longer serves this
+    // client, whenever the operations started. Some of the operations may have received the beginning of a response, so
+    // they do not count as hanging by themselves. But no bytes have arrived since the last sign of service.
+    let all_hang = matches!(
+        run.begin.model,
+        Model::Closed { concurrency } if last.in_flight >= concurrency && all.hanging() > concurrency / 2
+    );
+    let hanging = if all_hang { last.in_flight } else { all.hanging_for_at_most(longest.mul_f64(1.0 + RESOLUTION)) };
     let last_failed = since.last_failed.map(|at| at.min(last.end));
     Some(Silence {
         time: Duration::from_nanos(end.nanos_since(sign)),
