@@ -50,10 +50,14 @@ pub fn short_text(line: &LoadLine, style: &Style) -> String {
 
 /// Returns the length of the longest bar, if no line may be wider than `width`.
 fn room_for_bars(rows: &[[String; 7]], width: usize) -> usize {
-    let table = text::table_with_text_from(6, rows);
+    let with_short_bar = |row: &[String; 7]| {
+        let mut row = row.clone();
+        row[6] = "█".to_owned();
+        row
+    };
+    let table = text::table_with_text_from(6, &rows.iter().map(with_short_bar).collect::<Vec<_>>());
     let widest = table.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-    // Two spaces separate a bar from the column before it.
-    BAR.min(width.saturating_sub(widest + 2))
+    BAR.min((width + 1).saturating_sub(widest))
 }
 
 /// Returns the levels around the load line, and the number of levels that were left out.
