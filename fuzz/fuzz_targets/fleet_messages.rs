@@ -25,6 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
         silence_max: seconds,
         prepare_max: seconds,
         tolerate_lost: 0,
+        parts: 1,
     };
     let names = vec!["a".to_owned()];
     let (mut coordinator, _) = Coordinator::begin(settings, names, CoordinatorTime(0));

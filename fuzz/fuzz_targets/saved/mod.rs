@@ -70,5 +70,7 @@ pub fn fleet() -> store::Fleet {
         limited_by: measure::LimitedBy::Target,
         lost: None,
     };
-    store::Fleet { run: "run".into(), spread_nanos: 1, spread_limit_nanos: 1, together_nanos: 1, agents: vec![agent] }
+    let alone = Some(Box::new(agent.clone()));
+    let (spread_nanos, spread_limit_nanos, together_nanos) = (1, 1, 1);
+    store::Fleet { run: "run".into(), spread_nanos, spread_limit_nanos, together_nanos, alone, agents: vec![agent] }
 }
