@@ -79,7 +79,7 @@ pub struct DirectionTraffic {
     pub emulator: EmulatorHealth,
 }
 
-/// Whether the emulator had enough CPU time and memory for the traffic.
+/// Health of the emulator: CPU time and memory for the traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EmulatorHealth {

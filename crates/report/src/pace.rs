@@ -1,4 +1,4 @@
-//! What set the pace of the transfers, as text. The rules are in [`measure::limits::pace`].
+//! The party that set the pace of the transfers, as text. The rules are in [`measure::limits::pace`].
 
 use crate::number::{bytes, share, time};
 use measure::limits::pace::{self, ClientPace, NetworkPace, Pace};

@@ -48,6 +48,7 @@
 //! because it is discarded. While a response is being sent, the server buffers up to 64 KiB of further requests. It
 //! leaves the rest in the kernel. A listing has at most 1000 names. [`Config`] limits connections and times.
 
+mod certificate;
 mod cluster;
 mod config;
 mod content;
@@ -66,6 +67,7 @@ mod s3;
 mod shared;
 mod stand_in;
 
+pub use certificate::GeneratedCertificate;
 pub use cluster::{Cluster, ClusterConfig};
 pub use config::Config;
 pub use config::faults::{Capacity, CountedRequests, Delay, Faults, Flip, RefusedRequests, Stall, StallFrom, Truncate};

@@ -76,7 +76,7 @@ pub struct FleetAgent {
     pub lost: Option<String>,
 }
 
-/// How the load of several agents compares with the load of the first agent alone.
+/// The load of several agents, compared with the load of the first agent alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scaling {
     /// Successful operations per second of all agents, without lost ones.

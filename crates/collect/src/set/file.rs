@@ -23,7 +23,7 @@ pub(super) struct Request {
     /// The first words of a response in the format `numbers`.
     #[serde(default)]
     begins: String,
-    /// How many numbers a response in the format `numbers` contains.
+    /// Number of values in a response with the format `numbers`.
     #[serde(default)]
     numbers: usize,
     #[serde(default)]

@@ -9,7 +9,7 @@ use measure::series::{FailureClass, Number, PollFailure};
 pub struct Numbers {
     /// The first words.
     pub begins: String,
-    /// How many numbers the text contains.
+    /// Number of values in the text.
     pub count: usize,
     /// The columns. Each column is one of these numbers, given by its position, counted from 0.
     pub picked: Vec<Picked<usize>>,

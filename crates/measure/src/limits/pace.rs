@@ -1,4 +1,4 @@
-//! What set the pace of the transfers between client and target: the network, the server or the client.
+//! The party that set the pace of the transfers between client and target: the network, the server or the client.
 //!
 //! [`limited_by`](super::limited_by()) returns the reason why the rate of a run was not higher. [`pace()`] returns the
 //! reason why single operations were not faster. For example, in a run with few slots, concurrency limits the rate, but

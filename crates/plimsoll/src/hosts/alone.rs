@@ -1,14 +1,11 @@
 //! The load of the first agent alone (`--scaling`): before the run of all agents, the first agent makes its part of the load
 //! while the others wait. The report compares the rate of all agents with this rate.
 
-use super::coordinate::Fleet;
-use super::received::Received;
-use super::{Agents, aborted, refuse_losses, result};
+use super::{Agents, ended, refuse_losses, result};
 use crate::console;
 use crate::execute::RunOptions;
 use crate::failure::Failure;
-use fleet::coordinator::{Outcome, Settings};
-use fleet::message::RunId;
+use fleet::coordinator::Settings;
 use report::escape::escape;
 use report::limit;
 use std::path::Path;
@@ -22,18 +19,13 @@ pub const DIRECTORY: &str = "alone";
 /// # Errors
 /// Fails if the agent is lost, if the load is interrupted, or if the run cannot be saved.
 pub fn measure(agents: &mut Agents, base: &Path, options: &RunOptions) -> Result<FleetAgent, Failure> {
-    let names: Vec<String> = agents.names.iter().take(1).cloned().collect();
-    names.iter().for_each(|name| console::eprintln(&format!("measuring {} alone first (--scaling)", escape(name))));
+    for name in agents.names.iter().take(1) {
+        console::eprintln(&format!("measuring {} alone first (--scaling)", escape(name)));
+    }
     let directory = base.join(DIRECTORY);
-    let run =
-        RunId::try_from(format!("{}-{DIRECTORY}", agents.settings.run.as_str())).map_err(Failure::could_not_run)?;
-    let settings = Settings { run, ..agents.settings.clone() };
-    let received = Received::new(&directory, &names, options.progress.clone(), None);
-    let (outcome, received) = Fleet::new(settings.clone(), names, agents, received).run()?;
-    let ended = match outcome {
-        Outcome::Ended(ended) => ended,
-        Outcome::Aborted(abort) => return Err(aborted(&abort)),
-    };
+    let settings = Settings { run: agents.run_id(DIRECTORY)?, ..agents.settings.clone() };
+    let (outcome, received) = agents.make_load(&settings, 1, (&directory, &options.progress), None)?;
+    let ended = ended(outcome)?;
     refuse_losses(&ended, "--scaling")?;
     let run = result::merge(&settings, &ended, &received, None, &directory)?;
     if sys::signals::interrupts().count > 0 {

@@ -21,14 +21,14 @@ mod watch;
 
 pub use watch::SentSlices;
 
-use crate::command::line;
+use crate::command::line::{self, MonitorOfLevel};
 use crate::command::load_command::LoadCommand;
 use crate::console;
 use crate::execute;
 use crate::failure::{Exit, Failure};
 use crate::load;
 use crate::load::machines::{self, Machines, bus};
-use crate::progress;
+use crate::progress::{self, Progress};
 use crate::saved::{self, html_file};
 use coordinate::Fleet;
 use fleet::coordinator::{Abort, Ended, LEASE_EVERY, Outcome, Settings};
@@ -95,6 +95,25 @@ impl Agents {
         Ok(Self { names, transport, remotes, settings, plan, made: 0, leased: Instant::now() })
     }
 
+    /// Makes one load on the first `count` agents, which send their records to `directory`. Returns the outcome, and what
+    /// the agents sent. The other agents wait.
+    fn make_load<'m>(
+        &mut self,
+        settings: &Settings,
+        count: usize,
+        (directory, progress): (&Path, &Progress),
+        monitor: Option<MonitorOfLevel<'m>>,
+    ) -> Result<(Outcome, Received<'m>), Failure> {
+        let names: Vec<String> = self.names.iter().take(count).cloned().collect();
+        let received = Received::new(directory, &names, progress.clone(), monitor);
+        Fleet::new(settings.clone(), names, self, received).run()
+    }
+
+    /// Returns the name of one of several runs of these agents.
+    fn run_id(&self, part: impl std::fmt::Display) -> Result<RunId, Failure> {
+        RunId::try_from(format!("{}-{part}", self.settings.run.as_str())).map_err(Failure::could_not_run)
+    }
+
     /// Renews the leases of the agents from this number on, which wait for their next load.
     fn renew_leases(&mut self, first: usize) {
         if self.leased.elapsed() < LEASE_EVERY {
@@ -132,14 +151,10 @@ fn run_once(command: &mut LoadCommand, machines: Machines, count: NonZeroUsize) 
     let mut agents = Agents::connect(&common.fleet, machines, count)?;
     let (settings, options) = (agents.settings.clone(), load::run_options(common));
     let alone = if common.fleet.scaling { Some(alone::measure(&mut agents, &directory, &options)?) } else { None };
-    let names = agents.names.clone();
-    let received = Received::new(&directory, &names, options.progress.clone(), None);
-    let (outcome, received) = Fleet::new(settings.clone(), names, &mut agents, received).run()?;
+    let all = agents.names.len();
+    let (outcome, received) = agents.make_load(&settings, all, (&directory, &options.progress), None)?;
     drop(agents);
-    let ended = match outcome {
-        Outcome::Ended(ended) => ended,
-        Outcome::Aborted(abort) => return Err(aborted(&abort)),
-    };
+    let ended = ended(outcome)?;
     let run = result::merge(&settings, &ended, &received, alone, &directory)?;
     saved::print_run(&run, options.format)?;
     let exit = interrupted().unwrap_or(Exit::Good).or_worse(saved::conclude(&run)).or_worse(all_lost(&ended));
@@ -311,6 +326,14 @@ fn start_all(args: &machines::Args, names: Vec<String>, program: &Program) -> Re
     });
     let (remotes, pipes): (Vec<_>, Vec<_>) = agents.collect::<Result<Vec<_>, Failure>>()?.into_iter().unzip();
     Ok((names, Box::new(PipesToAgents::new(pipes)), remotes))
+}
+
+/// Returns the end of a load that was made.
+fn ended(outcome: Outcome) -> Result<Ended, Failure> {
+    match outcome {
+        Outcome::Ended(ended) => Ok(ended),
+        Outcome::Aborted(abort) => Err(aborted(&abort)),
+    }
 }
 
 fn aborted(abort: &Abort) -> Failure {

@@ -33,12 +33,6 @@ pub struct DatasetLocation {
 }
 
 impl DatasetLocation {
-    /// Returns the URL of the location at its first server, for people.
-    pub fn shown(&self) -> String {
-        let origin = self.origins.first().map(ToString::to_string).unwrap_or_default();
-        format!("{origin}{}/{}", self.container, self.prefix)
-    }
-
     /// Parses the location that the user typed: one `s3://BUCKET/PREFIX`, or one or more URLs with the same path.
     pub fn of(typed: &[String], s3: &s3::Args) -> Result<Self, Failure> {
         let place = Self::with_query(typed, s3)?;

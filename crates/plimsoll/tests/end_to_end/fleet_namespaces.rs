@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 /// Number of agents, and of servers.
 const COUNT: usize = 6;
-/// How far the wall clocks of the agents are wrong, in seconds.
+/// Errors of the wall clocks of the agents, in seconds.
 const SHIFTS: [i64; COUNT] = [5, -3, 1, 0, 5, -3];
 /// Length of the list of objects.
 const OBJECTS: &str = "300";

@@ -2,6 +2,7 @@
 
 use measure::result::outage::{self, Silence};
 use measure::time::INTERVAL;
+use measure::values::distribution::RELATIVE_ERROR;
 use measure::values::sum;
 use measure::{Instant, Model, Stage};
 use std::time::Duration;
@@ -9,8 +10,6 @@ use store::{Point, SavedRun};
 
 /// Quantile of the response times that counts as the usual time of a successful operation.
 const USUAL: f64 = 0.9;
-/// Relative resolution of recorded waits, which have three significant digits.
-const RESOLUTION: f64 = 1e-3;
 /// A target may stop step by step before a silence. This is the maximum length of that phase, as a share of the
 /// silence. Operations that started in that phase and then hung belong to the outage, even if other operations
 /// succeeded later.
@@ -63,7 +62,8 @@ fn silence(run: &SavedRun) -> Option<Silence> {
         run.begin.model,
         Model::Closed { concurrency } if last.in_flight >= concurrency && all.hanging() > concurrency / 2
     );
-    let hanging = if all_hang { last.in_flight } else { all.hanging_for_at_most(longest.mul_f64(1.0 + RESOLUTION)) };
+    let hanging =
+        if all_hang { last.in_flight } else { all.hanging_for_at_most(longest.mul_f64(1.0 + RELATIVE_ERROR)) };
     let last_failed = since.last_failed.map(|at| at.min(last.end));
     Some(Silence {
         time: Duration::from_nanos(end.nanos_since(sign)),

@@ -307,8 +307,8 @@ impl PairedMetric {
 }
 
 /// Returns an explanation of the tables of all differences.
-pub(crate) fn about(list: &[Subtraction]) -> String {
-    let few = list.iter().any(|one| one.pairs < pairs_needed(1));
+pub(crate) fn about<'s>(list: impl IntoIterator<Item = &'s Subtraction>) -> String {
+    let few = list.into_iter().any(|one| one.pairs < pairs_needed(1));
     let range = if few {
         format!(", or the range of the pairs in parentheses if there are fewer than {}", pairs_needed(1))
     } else {
@@ -332,17 +332,20 @@ pub fn short_text(list: &[Subtraction]) -> String {
     if single.len() <= SINGLE_MAX {
         return text(list);
     }
-    let several: Vec<Subtraction> = several.into_iter().cloned().collect();
     let note = format!(
         "\n{} of a single pair are not shown (see --full): conclusions need several `repeats`\n",
         plural(single.len() as u64, "difference")
     );
-    text(&several) + &note
+    tables(&several) + &note
 }
 
 /// Formats the differences for people. The text is empty if there are none.
 #[must_use]
 pub fn text(list: &[Subtraction]) -> String {
+    tables(&list.iter().collect::<Vec<_>>())
+}
+
+fn tables(list: &[&Subtraction]) -> String {
     let mut text = String::new();
     for one in list {
         text.push_str(&format!("\n{} · {}\n", one.title(), one.remarks().join(" · ")));
@@ -363,7 +366,7 @@ pub fn text(list: &[Subtraction]) -> String {
         text.push_str(&table(&rows));
     }
     if !text.is_empty() {
-        text.push_str(&crate::text::paragraph(&about(list)));
+        text.push_str(&crate::text::paragraph(&about(list.iter().copied())));
     }
     text
 }

@@ -5,10 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose,
-};
+use crate::certificate::GeneratedCertificate;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
@@ -54,8 +51,10 @@ impl Tls {
     pub(super) fn prepare(&self, addresses: &[SocketAddr]) -> io::Result<PreparedTls> {
         let (chain, key, ca_pem) = match &self.identity {
             Identity::SelfSigned => {
-                let made = GeneratedCertificate::new(addresses).map_err(io::Error::other)?;
-                (vec![made.certificate], made.key, Some(made.ca_pem))
+                let made = generate(addresses)?;
+                let ca_pem = made.ca_pem().to_owned();
+                let (certificate, key) = made.into_parts();
+                (vec![certificate], key, Some(ca_pem))
             }
             Identity::Files { certificate, key } => (read_certificates(certificate)?, read_key(key)?, None),
         };
@@ -84,41 +83,13 @@ impl Tls {
     }
 }
 
-/// A certificate generated for one run of the server.
-struct GeneratedCertificate {
-    certificate: CertificateDer<'static>,
-    key: PrivateKeyDer<'static>,
-    ca_pem: String,
-}
-
-impl GeneratedCertificate {
-    fn new(addresses: &[SocketAddr]) -> Result<Self, rcgen::Error> {
-        let mut authority = CertificateParams::new(Vec::new())?;
-        authority.distinguished_name = named("Plimsoll embedded server: CA of this run");
-        authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-        authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let authority_key = KeyPair::generate()?;
-        let ca_pem = authority.self_signed(&authority_key)?.pem();
-
-        let fixed = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
-        let mut names: Vec<String> = addresses.iter().map(|address| address.ip().to_string()).chain(fixed).collect();
-        names.sort_unstable();
-        names.dedup();
-        let mut server = CertificateParams::new(names)?;
-        server.distinguished_name = named("Plimsoll embedded server");
-        server.use_authority_key_identifier_extension = true;
-        server.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        let key = KeyPair::generate()?;
-        let certificate = server.signed_by(&key, &Issuer::new(authority, authority_key))?;
-        Ok(Self { certificate: certificate.der().clone(), key: key.into(), ca_pem })
-    }
-}
-
-fn named(name: &str) -> DistinguishedName {
-    let mut distinguished = DistinguishedName::new();
-    distinguished.push(DnType::CommonName, name);
-    distinguished
+/// Generates a certificate for one run of the server.
+fn generate(addresses: &[SocketAddr]) -> io::Result<GeneratedCertificate> {
+    let fixed = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+    let mut names: Vec<String> = addresses.iter().map(|address| address.ip().to_string()).chain(fixed).collect();
+    names.sort_unstable();
+    names.dedup();
+    GeneratedCertificate::new(names, "Plimsoll embedded server: CA of this run", "Plimsoll embedded server")
 }
 
 fn read_certificates(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {

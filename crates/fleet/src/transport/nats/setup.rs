@@ -8,10 +8,6 @@ use super::bus::BODY_MAX;
 use super::frame::HEAD_MAX;
 use super::{AGENTS, CALL, RUNS};
 use nkeys::KeyPair;
-use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair as TlsKey, KeyUsagePurpose,
-};
 use rustls::pki_types::ServerName;
 use std::net::SocketAddr;
 
@@ -69,27 +65,36 @@ pub struct SetupFile {
     pub is_secret: bool,
 }
 
-/// A defect of a library. New keys and certificates are always valid.
+/// The certificate of the server, in PEM.
+pub struct Certificate {
+    /// The certificate of the CA.
+    pub ca: String,
+    /// The certificate of the server, signed by the CA.
+    pub server: String,
+    /// The private key of the server.
+    pub key: String,
+}
+
+/// A defect of a library. New keys are always valid.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot make keys and certificates: {0}")]
+#[error("cannot make keys: {0}")]
 pub struct SetupError(String);
 
-/// Returns the files of a new bus that listens on an address. `hosts` are its names in the certificate.
+/// Returns the files of a new bus that listens on an address, with the certificate of its server.
 ///
 /// # Errors
 /// Fails only if a library has a defect.
-pub fn new_bus(listen: SocketAddr, hosts: &[HostName]) -> Result<Vec<SetupFile>, SetupError> {
+pub fn new_bus(listen: SocketAddr, tls: Certificate) -> Result<Vec<SetupFile>, SetupError> {
     let (agent, command) = (KeyPair::new_user(), KeyPair::new_user());
     let seed = |pair: &KeyPair| match pair.seed() {
         Ok(seed) => Ok(seed + "\n"),
         Err(error) => Err(SetupError(error.to_string())),
     };
-    let tls = Certificates::new(hosts).map_err(|error| SetupError(error.to_string()))?;
     let file = |name, content, is_secret| SetupFile { name, content, is_secret };
     Ok(vec![
         file(CONFIGURATION, configuration(listen, &agent.public_key(), &command.public_key()), false),
         file(CA, tls.ca, false),
-        file(CERTIFICATE, tls.certificate, false),
+        file(CERTIFICATE, tls.server, false),
         file(KEY, tls.key, true),
         file(AGENT_SEED, seed(&agent)?, true),
         file(COMMAND_SEED, seed(&command)?, true),
@@ -138,43 +143,10 @@ accounts {{
     )
 }
 
-/// Certificates in PEM. The private key of the CA does not exist any more, so nobody can make other certificates that
-/// clients trust.
-struct Certificates {
-    ca: String,
-    certificate: String,
-    key: String,
-}
-
-impl Certificates {
-    fn new(hosts: &[HostName]) -> Result<Self, rcgen::Error> {
-        let mut authority = CertificateParams::new(Vec::new())?;
-        authority.distinguished_name = named("CA of a message bus for plimsoll");
-        authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-        authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let authority_key = TlsKey::generate()?;
-        let ca = authority.self_signed(&authority_key)?.pem();
-
-        let mut server = CertificateParams::new(hosts.iter().map(|host| host.0.clone()).collect::<Vec<_>>())?;
-        server.distinguished_name = named("message bus for plimsoll");
-        server.use_authority_key_identifier_extension = true;
-        server.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        let key = TlsKey::generate()?;
-        let certificate = server.signed_by(&key, &Issuer::new(authority, authority_key))?.pem();
-        Ok(Self { ca, certificate, key: key.serialize_pem() })
-    }
-}
-
-fn named(name: &str) -> DistinguishedName {
-    let mut distinguished = DistinguishedName::new();
-    distinguished.push(DnType::CommonName, name);
-    distinguished
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use server::GeneratedCertificate;
 
     #[test]
     fn host_names_are_dns_names_and_addresses() {
@@ -191,7 +163,9 @@ mod tests {
     #[test]
     fn only_the_keys_are_secret_and_no_other_file_contains_them() {
         let listen = SocketAddr::from(([127, 0, 0, 1], 4222));
-        let files = new_bus(listen, &["localhost".parse().expect("good")]).expect("no defect");
+        let made = GeneratedCertificate::new(vec!["localhost".to_owned()], "CA", "server").expect("a good name");
+        let (ca, server, key) = (made.ca_pem().to_owned(), made.certificate_pem(), made.key_pem());
+        let files = new_bus(listen, Certificate { ca, server, key }).expect("no defect");
         let secret: Vec<_> = files.iter().filter(|file| file.is_secret).map(|file| file.name).collect();
         assert_eq!(secret, [KEY, AGENT_SEED, COMMAND_SEED]);
         for name in [AGENT_SEED, COMMAND_SEED] {

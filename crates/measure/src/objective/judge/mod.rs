@@ -12,6 +12,7 @@ use crate::sample::outcome::AttemptClass;
 use crate::statistics::{ALPHA, binomial, samples_needed};
 use crate::stats::KindStats;
 use crate::summary::{Model, Summary};
+use crate::values::distribution::RELATIVE_ERROR;
 use crate::values::sum;
 
 /// An objective, judged after a run.
@@ -36,9 +37,6 @@ const MISSED_SHARE_MAX: f64 = 0.1;
 /// Maximum difference at which a count and a tolerated number are treated as equal. Counts are whole numbers, but
 /// tolerated numbers are computed from shares and have rounding errors.
 const ROUNDING: f64 = 1e-9;
-
-/// Relative resolution of recorded times, which have three significant digits.
-const RESOLUTION: f64 = 1e-3;
 
 /// Counts of operations on either side of a bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -154,7 +152,7 @@ impl Objective {
     fn lower_end_exceeds_bound(&self, summary: &Summary) -> bool {
         let Metric::Time(timed, q) = self.metric else { return false };
         let range = self.of(summary).0.quantile_range(timed, q);
-        range.is_some_and(|range| range.low as f64 > self.bound * (1.0 + RESOLUTION))
+        range.is_some_and(|range| range.low as f64 > self.bound * (1.0 + RELATIVE_ERROR))
     }
 
     /// Returns the measured value. If the target of an open run kept up with the schedule, the rate counts the

@@ -13,6 +13,8 @@ use hdrhistogram::Histogram;
 
 /// Significant decimal digits of a recorded value.
 pub const SIGNIFICANT_DIGITS: u8 = 3;
+/// Largest error of a recorded value, as a share of the value. It follows from [`SIGNIFICANT_DIGITS`].
+pub const RELATIVE_ERROR: f64 = 1e-3;
 /// Smallest difference between recorded values, which is 64 ns for times and 64 B/s for speeds. Values below 64,000,
 /// such as times below 64 µs, therefore have fewer than three significant digits.
 pub const RESOLUTION: u64 = 64;

@@ -244,7 +244,7 @@ impl Objects {
     }
 
     /// Returns the URLs of the location, one per server.
-    fn target(&self) -> String {
+    pub fn target(&self) -> String {
         let DatasetLocation { origins, container, prefix, query, .. } = &self.location;
         let query = query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
         let url =

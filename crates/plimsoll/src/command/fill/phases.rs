@@ -304,7 +304,7 @@ fn each_stored(
     let totals = &session.state.totals;
     progress.update(|state| {
         let fill = state.fill.get_or_insert_default();
-        (fill.phase, fill.location) = (shown, objects.location.shown());
+        (fill.phase, fill.location) = (shown, objects.target());
         fill.objects = (totals.objects, objects.set.count());
         fill.bytes = (totals.file_bytes, objects.bytes());
         fill.rules = rules_after_uploads(session);

@@ -63,7 +63,7 @@ pub struct UploadJournal<'a> {
 /// The whole fill as the user sees it.
 struct Shown<'a> {
     progress: &'a Progress,
-    /// URL of the place to which objects are uploaded.
+    /// URLs of the place to which objects are uploaded.
     location: String,
     /// Bytes that this session has stored.
     trailing: Trailing,
@@ -96,7 +96,7 @@ impl<'a> UploadJournal<'a> {
             from,
             shown: Shown {
                 progress,
-                location: objects.location.shown(),
+                location: objects.target(),
                 trailing: Trailing::new(SHOWN_WINDOW),
                 bytes_before,
                 objects: objects.set.count(),

@@ -6,7 +6,8 @@ use crate::command::serve;
 use crate::failure::Failure;
 use crate::shell::quoted;
 use crate::{console, execute};
-use fleet::transport::nats::setup::{self, HostName};
+use fleet::transport::nats::setup::{self, Certificate, HostName};
+use server::GeneratedCertificate;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -22,7 +23,7 @@ pub struct Args {
 const AFTER: &str =
     "docs/fleet.md explains how agents on a message bus make a run together, and what each key permits.";
 
-/// What to do with fleets.
+/// An action on fleets.
 #[derive(clap::Subcommand, Debug)]
 enum Action {
     /// Writes the configuration of nats-server, certificates for TLS, and the keys of agents and commands.
@@ -62,10 +63,18 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 fn init(args: &InitArgs) -> Result<ExitCode, Failure> {
     let hosts = if args.hosts.is_empty() { default_hosts() } else { args.hosts.clone() };
-    let files = setup::new_bus(args.listen, &hosts).map_err(Failure::could_not_run)?;
+    let files = setup::new_bus(args.listen, certificate(&hosts)?).map_err(Failure::could_not_run)?;
     directory::write(&args.directory, &files)?;
     console::print(&next_steps(&args.directory, &hosts, args.listen.port()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns a certificate for a server with these names.
+fn certificate(hosts: &[HostName]) -> Result<Certificate, Failure> {
+    let names = hosts.iter().map(|host| host.as_str().to_owned()).collect();
+    let made = GeneratedCertificate::new(names, "CA of a message bus for plimsoll", "message bus for plimsoll");
+    let made = made.map_err(|error| Failure::could_not_run(format!("cannot make a certificate: {error}")))?;
+    Ok(Certificate { ca: made.ca_pem().to_owned(), server: made.certificate_pem(), key: made.key_pem() })
 }
 
 /// Returns the names of this host. The first one is for use from other hosts.

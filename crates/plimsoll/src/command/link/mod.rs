@@ -30,7 +30,7 @@ const AFTER: &str = "  plimsoll link run --down 1Gbit/s,40ms -- plimsoll serve -
 A link is measured before it can be used. It never touches the interfaces of this host. docs/link.md explains what is
 emulated, and how to shape the path to a real remote server.";
 
-/// What to do with links.
+/// An action on links.
 #[derive(clap::Subcommand, Debug)]
 enum Action {
     /// Makes a link, and runs a server at its far end until the server ends or is interrupted.

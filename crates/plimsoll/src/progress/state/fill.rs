@@ -8,7 +8,7 @@ pub use telemetry::FillPhase as Phase;
 #[derive(Clone, Debug, Default)]
 pub struct Fill {
     pub phase: Phase,
-    /// URL of the place to which objects are uploaded.
+    /// URLs of the place to which objects are uploaded.
     pub location: String,
     /// Time since the start of the phase's run.
     pub elapsed: Duration,

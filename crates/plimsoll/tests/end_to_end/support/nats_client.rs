@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// its response to a flush.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a client does on a subject.
+/// Action of a client on a subject.
 #[derive(Clone, Copy, Debug)]
 pub enum Act {
     Publish,
