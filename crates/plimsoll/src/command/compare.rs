@@ -72,6 +72,7 @@ const DIFFERENCES_MAX: usize = 10;
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    args.ci.check_files(None, None)?;
     let (sides, base, new) = if args.aa.is_empty() {
         let sides = if args.paired { Sides::Pairs } else { Sides::BaseAndNew };
         (sides, directories(&args.base)?, directories(&args.new)?)

@@ -14,7 +14,7 @@ use measure::Objective;
 use measure::units::{ByteSize, DataRate, Rate};
 use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroU64};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The flags that are common to all commands that generate load.
@@ -285,26 +285,12 @@ pub struct Checks {
 }
 
 impl Output {
-    /// Refuses files that cannot be written because their directory does not exist, before any load is made. The
-    /// directory of the run does not exist yet.
+    /// Refuses files that cannot be written, before any load is made.
     ///
     /// # Errors
-    /// Fails with the first such file.
+    /// Fails with the first file whose directory does not exist.
     pub fn check_files(&self) -> Result<(), Failure> {
-        let html = self.html.as_ref().and_then(Option::as_ref);
-        let files = [("--html", html), ("--junit", self.ci.junit.as_ref()), ("--summary", self.ci.summary.as_ref())];
-        for (flag, file) in files.iter().filter_map(|(flag, file)| Some((flag, file.as_ref()?))) {
-            let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
-            let is_of_run = |parent: &Path| self.out.as_ref().is_some_and(|out| parent.starts_with(out));
-            if let Some(parent) = directory.filter(|parent| !parent.is_dir() && !is_of_run(parent)) {
-                let parent = parent.display();
-                return Err(Failure::usage(format!(
-                    "{flag} {}: the directory {parent} does not exist",
-                    file.display()
-                )));
-            }
-        }
-        Ok(())
+        self.ci.check_files(self.html.as_ref(), self.out.as_deref())
     }
 }
 

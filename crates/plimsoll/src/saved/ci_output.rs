@@ -30,6 +30,26 @@ impl CiOutput {
         self.junit.is_some() || self.summary.is_some() || self.annotations
     }
 
+    /// Refuses files that could not be written because their directory does not exist. This check comes before the
+    /// work, which may take hours. `html` is the value of `--html`. The directory of the run, `out`, does not have to
+    /// exist yet.
+    ///
+    /// # Errors
+    /// Fails with the first such file.
+    pub fn check_files(&self, html: Option<&Option<PathBuf>>, out: Option<&Path>) -> Result<(), Failure> {
+        let html = html.and_then(Option::as_ref);
+        let files = [("--html", html), ("--junit", self.junit.as_ref()), ("--summary", self.summary.as_ref())];
+        for (flag, file) in files.iter().filter_map(|(flag, file)| Some((flag, file.as_ref()?))) {
+            let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+            let is_of_run = |parent: &Path| out.is_some_and(|out| parent.starts_with(out));
+            if let Some(parent) = directory.filter(|parent| !parent.is_dir() && !is_of_run(parent)) {
+                let (file, parent) = (file.display(), parent.display());
+                return Err(Failure::usage(format!("{flag} {file}: the directory {parent} does not exist")));
+            }
+        }
+        Ok(())
+    }
+
     /// Writes the requested files about a saved directory, and prints the requested annotations.
     ///
     /// # Errors

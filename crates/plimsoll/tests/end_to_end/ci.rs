@@ -115,6 +115,18 @@ fn files_that_cannot_be_written_are_refused_before_the_load() {
     }
     place.run(["get", &url, "-n", "1", "--out", "out", "--junit", "out/junit.xml"]).expect_no_panic();
     assert!(place.path("out/junit.xml").exists());
+    place.write("study.yaml", &format!("name: s\nsettings: {{requests: 5}}\ntargets:\n  a: {{url: \"{url}\"}}\n"));
+    for command in [
+        vec!["run", "study.yaml", "--out", "study"],
+        vec!["report", "out"],
+        vec!["compare", "--base", "out", "--new", "out2"],
+    ] {
+        let refused = place.run(command.iter().chain(&["--junit", "nodir/junit.xml"]));
+        refused.expect(2);
+        assert_eq!(refused.stderr.trim_end().lines().count(), 1, "{}", refused.stderr);
+        assert!(refused.stderr.contains("--junit nodir/junit.xml: the directory nodir does not"), "{}", refused.stderr);
+        assert!(refused.stdout.is_empty() && !place.path("study").exists(), "{}", refused.stdout);
+    }
     let ledger = server.stop();
     assert!(ledger.contains("\nrequests     1 "), "{ledger}");
 }

@@ -135,6 +135,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.dry_run {
         return console::print(&dry_run::text(&scenario, &planned, args.assume)).map(|()| ExitCode::SUCCESS);
     }
+    args.ci.check_files(args.html.as_ref(), args.out.as_deref().or(args.resume.as_deref()))?;
     links::gain_permissions(&planned)?;
     let _publishing = args.live_metrics.start()?;
     let (base, mut log, done) = run_trials::begin(args, &scenario, &text, planned.len())?;
