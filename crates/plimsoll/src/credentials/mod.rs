@@ -1,11 +1,12 @@
 //! The keys for S3. The sources are flags, a named profile, the environment, the default profile, and the machine's
-//! role, in this order. A profile has keys, or names a role or a program that has keys. All keys come from the first source that has keys, so sources are never mixed. Messages show
-//! the source of the keys, but never the keys.
+//! role, in this order. A profile has keys, or names a role or a program that has keys. All keys come from the first
+//! source that has keys, so sources are never mixed. Messages show the source of the keys, but never the keys.
 
 mod endpoint;
 mod instance_metadata;
 mod process;
 mod profile;
+mod profile_keys;
 mod renewal;
 mod role;
 
@@ -145,10 +146,10 @@ impl Credentials {
         let mut found = match (&args.access_key, &args.profile, args.credentials) {
             (Some(access_key), ..) => Some(Self::typed(access_key, args)?),
             (None, _, SourceChoice::Imds) => Some(instance_metadata::request_credentials(around)?),
-            (None, Some(name), SourceChoice::Auto) => Some(profile::named(name, around)?),
+            (None, Some(name), SourceChoice::Auto) => Some(profile_keys::named(name, around)?),
             (None, None, SourceChoice::Auto) => match Self::from_environment(around)? {
                 Some(found) => Some(found),
-                None => profile::usual(around)?,
+                None => profile_keys::usual(around)?,
             },
         };
         if let Some(found) = &mut found {

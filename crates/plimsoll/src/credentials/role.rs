@@ -3,7 +3,8 @@
 //! Requests go only to a service that the user named. There is no default service.
 
 use super::endpoint::{self, NamedBy, Service};
-use super::profile::{self, Profile, by_program};
+use super::profile::{Profile, by_program};
+use super::profile_keys;
 use super::{Credentials, DEFAULT_REGION, Source, Surroundings, expiry, instance_metadata};
 use crate::failure::Failure;
 use crate::single_request;
@@ -144,7 +145,7 @@ impl Role {
         match &self.keys {
             KeySource::Profile(name) => {
                 let asked: Vec<String> = asked.iter().chain([&self.profile]).cloned().collect();
-                profile::find(name, around, &asked)?.ok_or_else(|| {
+                profile_keys::find(name, around, &asked)?.ok_or_else(|| {
                     self.refused(&format!("has source_profile = {}, which has no keys", name.escape_debug()))
                 })
             }
