@@ -49,7 +49,7 @@ pub struct CsvWriter {
 }
 
 impl CsvWriter {
-    /// Opens a table, or creates the table with its header. If the last row is incomplete, ends its line first.
+    /// Opens a table, or creates the table with its header. If a crash has cut off the last row, ends its line first.
     ///
     /// # Errors
     /// Returns an error if the file is another table, is in use, or cannot be written.

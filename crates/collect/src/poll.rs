@@ -56,8 +56,8 @@ pub struct Poller {
 
 impl Poller {
     /// Creates a poller whose times are on `clock`. If several columns have the same name, a number is added to the
-    /// later names. `every` is the time between two polls. It is also the time limit of a poll, but this limit is at
-    /// least 200 ms and at most 30 s.
+    /// later names. `every` is the time between two polls. `every` is also the time limit of a poll, but this limit is
+    /// at least 200 ms and at most 30 s.
     ///
     /// # Errors
     /// Returns an error if there is nothing to poll, if there are too many sources or columns, or if the name of a
@@ -141,7 +141,7 @@ impl Poller {
         })
     }
 
-    /// Polls on schedule until `stop` returns `true` or `take` breaks. `take` gets each poll.
+    /// Polls on schedule until `stop` returns `true`, or `take` returns `Break`. `take` gets each poll.
     pub fn run(
         &mut self,
         mut schedule: Schedule,

@@ -65,8 +65,8 @@ fn first_half(hash: &[u8]) -> u128 {
     hash.iter().take(BLOCK).fold(0, |value, byte| value << 8 | u128::from(*byte))
 }
 
-/// Returns [`POOL`] bytes, followed by a copy of their first page. The bytes are the encryption of the numbers from 0
-/// on.
+/// Returns [`POOL`] bytes, followed by a copy of their first page. The bytes are the AES encryption of the numbers 0,
+/// 1, 2 and so on.
 fn pool(cipher: &Aes128Enc) -> Arc<[u8]> {
     let mut blocks: Vec<Block> = (0..(POOL / BLOCK) as u128).map(|number| number.to_be_bytes().into()).collect();
     cipher.encrypt_blocks(&mut blocks);

@@ -37,9 +37,9 @@ impl Draws {
     }
 }
 
-/// Scales `bits` to 0..`bound`. Also returns the remainder, which can serve as another uniform random number. This is
-/// the method of D. Lemire, "Fast random integer generation in an interval", 2019, without the rejection step. The bias
-/// of the result is below `bound` / 2⁶⁴.
+/// Scales `bits` to 0..`bound`. Also returns the remainder, which can serve as another uniform random number. The
+/// method is that of D. Lemire, "Fast random integer generation in an interval", 2019, without the rejection step. The
+/// bias of the result is below `bound` / 2⁶⁴.
 pub(crate) fn scale(bits: u64, bound: u64) -> (u64, u64) {
     let product = u128::from(bits) * u128::from(bound);
     ((product >> 64) as u64, product as u64)

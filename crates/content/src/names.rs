@@ -46,7 +46,7 @@ impl Names {
     /// `directories` above 0, keys are spread over that many directories.
     ///
     /// # Errors
-    /// Fails if a key would not be valid as a file name or S3 key, for example because it is too long or has a segment
+    /// Fails if a key would not be valid as a file name or S3 key. For example, it may be too long, or have a segment
     /// `..`.
     pub fn new(
         prefix: impl Into<String>,

@@ -25,7 +25,8 @@ impl AccessedObjects {
     #[inline]
     pub(crate) fn access(&self, object: u64) -> Option<Access> {
         let (word, bit) = (self.words.get(usize::try_from(object / 64).ok()?)?, 1 << (object % 64));
-        // Read the bit first: most accesses are repeated, and a write would evict the cache line from other cores.
+        // Read the bit before writing it. Most accesses are repeated and need no write, and a write would evict the
+        // cache line from other cores.
         let is_repeated = word.load(Ordering::Relaxed) & bit != 0 || word.fetch_or(bit, Ordering::Relaxed) & bit != 0;
         Some(if is_repeated { Access::Repeated } else { Access::First })
     }

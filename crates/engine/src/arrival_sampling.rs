@@ -1,10 +1,10 @@
 //! Samples of how long received bytes waited before this client read them.
 //!
-//! The kernel's arrival timestamps are wall-clock times, and the wall clock can be stepped. The run uses a monotonic
-//! clock. The sampler therefore keeps the difference between the two clocks. If this difference has changed since the
-//! bytes arrived, the sampler discards the sample. A read that also returns the timestamp costs two additional system
-//! calls. At high read rates, only some of the reads are therefore sampled, and the kernel takes timestamps for only
-//! part of the time (see [`turns`]).
+//! The kernel's arrival timestamps are wall-clock times, and somebody may set the wall clock during a run. The run
+//! itself uses a monotonic clock. The sampler therefore keeps the difference between the two clocks. If this difference
+//! has changed since the bytes arrived, the sampler discards the sample. A read that also returns the timestamp costs
+//! two additional system calls. At high read rates, only some of the reads are therefore sampled, and the kernel takes
+//! timestamps for only part of the time (see [`turns`]).
 
 use crate::plan::ArrivalTimes;
 use measure::{Clock, Instant, MonotonicClock, ReadSample};
@@ -18,11 +18,11 @@ mod turns;
 const FULL_RATE: f64 = 2000.0;
 /// Maximum value of `every`. Even at the highest rates, at least one in this many reads is sampled.
 const EVERY_MAX: u32 = 64;
-/// Number of sampling decisions for which a value of `every` is used. After that, the value is computed again.
+/// Number of sampling decisions that use the same value of `every`. After that, the value is computed again.
 const BLOCK: u32 = 32;
-/// Maximum drift between the wall clock and the clock of the run from one check to the next. The time between the
-/// checks, divided by [`DRIFT_PART`], is allowed in addition. This tolerance covers slow adjustments of a clock, and
-/// the short time between the readings of the two clocks.
+/// Maximum change of the offset between the wall clock and the clock of the run, from one check to the next. If the
+/// checks are far apart, a larger change is allowed: the time between them, divided by [`DRIFT_PART`], is added. This
+/// tolerance covers slow adjustments of a clock, and the short time between the readings of the two clocks.
 const DRIFT: Duration = Duration::from_micros(100);
 const DRIFT_PART: u32 = 1000;
 
@@ -30,7 +30,7 @@ const DRIFT_PART: u32 = 1000;
 #[derive(Debug)]
 pub(crate) struct ArrivalSampling {
     turns: Turns,
-    /// Sampling interval. One of `every` reads is sampled.
+    /// Sampling interval. The sampler samples one of `every` reads.
     every: u32,
     /// Number of reads until the next sampling decision.
     countdown: u32,
@@ -108,7 +108,7 @@ struct Clocks {
     checked: Instant,
     /// Wall time, in nanoseconds, at which the run's clock was zero. The value was computed at the last check.
     zero: i128,
-    /// Instant since which the wall clock has not been stepped.
+    /// Instant since which nobody has set the wall clock.
     steady_since: Instant,
 }
 

@@ -16,11 +16,11 @@ use std::time::Duration;
 const AWAKE: Duration = Duration::from_micros(100);
 /// Interval between checks of whether other threads need this core.
 const CHECK_EVERY: Duration = Duration::from_millis(250);
-/// Maximum share of its time that a thread may spend waiting for its core. If the share is larger, other threads need
-/// the core. The gathering thread of this program causes less waiting than this limit.
+/// Maximum share of time that a thread may wait for its core. A larger share means that other threads need the core.
+/// The gathering thread of this program alone causes a smaller share.
 const WANTED_SHARE: f64 = 0.1;
-/// Length of the first pause from busy waiting, which begins when other threads need the core. Each further pause is
-/// twice as long, up to [`PAUSE_MAX`].
+/// Length of the first pause from busy waiting. The pause begins when other threads need the core. Each further pause
+/// is twice as long, up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_millis(200);
 /// Maximum length of a pause from busy waiting.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
@@ -33,7 +33,7 @@ pub(crate) struct BusyWait {
     from: Instant,
     pause: Duration,
     checked: Instant,
-    /// Total time, at the last check, that the thread had waited for a core.
+    /// Total time that the thread had waited for a core, read at the last check.
     delay_nanos: u64,
     /// Time spent busy waiting, in nanoseconds.
     pub spun_nanos: u64,
@@ -48,8 +48,8 @@ impl BusyWait {
         Self { from, pause: PAUSE_MIN, checked: now, delay_nanos, spun_nanos: 0 }
     }
 
-    /// Returns the instant at which a wait until `until` becomes busy waiting. `None` means that the thread sleeps
-    /// during the whole wait.
+    /// Returns the instant from which the thread waits busily, if it must wait until `until`. `None` means that the
+    /// thread sleeps during the whole wait.
     pub fn awake_from(&mut self, now: Instant, until: Instant, delay: &mut RunDelay) -> Option<Instant> {
         if self.from == Instant::NEVER {
             return None;

@@ -2,8 +2,8 @@
 //!
 //! In version 1 of control groups, quota and period are in two files, and times are in nanoseconds. In version 2, quota
 //! and period are in one file, and times are in microseconds. A process is subject to the limits of its own group and
-//! of all parent groups. In a container, the parent groups are often hidden. The path of the process's group is then
-//! relative to a root that is not visible, and the visible root is the process's own group.
+//! of all parent groups. In a container, the parent groups are often hidden. The path of the process's group then
+//! begins at a root that the process cannot see. The root that the process can see is its own group.
 
 use crate::proc_file::ProcFile;
 use std::fs;
@@ -82,8 +82,8 @@ impl CpuQuota {
     }
 }
 
-/// Returns whether control groups are mounted at `mount`. If `controllers` is empty, checks for version 2, and
-/// otherwise for version 1.
+/// Returns whether control groups are mounted at `mount`. If `controllers` is empty, checks for version 2. Otherwise,
+/// checks for version 1.
 fn holds(mount: &Path, controllers: &str) -> bool {
     let file = if controllers.is_empty() { "cgroup.controllers" } else { "cpu.cfs_quota_us" };
     mount.join(file).exists()

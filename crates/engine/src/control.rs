@@ -1,8 +1,8 @@
 //! Commands to a run in progress, and the state that its threads share.
 //!
-//! In addition to the operation budget, threads share only a few atomics, which each loop reads once per step. A stop
-//! takes effect at an instant slightly in the future. All threads therefore learn of the stop in time, and their
-//! windows end at the same instant.
+//! Threads share only a few atomics, which each loop reads once per step, and the number of operations that are left
+//! (`schedule::Budget`). A stop takes effect 120 ms after the command (`NOTICE`). By then, all threads have learned of
+//! the stop, so their windows end at the same instant.
 
 use crate::accessed_objects::AccessedObjects;
 use crate::stalls::Stalls;
@@ -14,11 +14,11 @@ use std::time::Duration;
 
 /// Maximum time that a thread waits before it reads the commands again.
 pub const TURN_MAX: Duration = Duration::from_millis(50);
-/// Time from the stop command until the window ends.
+/// Time from the stop command until the measured window ends.
 pub(crate) const NOTICE: Duration = Duration::from_millis(120);
-/// Number of failed attempts that end the run, if no attempt has ever got a connection (docs/measurement.md).
+/// Number of failed attempts after which the run ends, if no attempt has got a connection (docs/measurement.md).
 const UNREACHED_MAX: u64 = 100;
-/// Time without any connection after which [`UNREACHED_MIN`] failed attempts are enough to end the run. A slot waits
+/// If the run has had no connection for this time, [`UNREACHED_MIN`] failed attempts are enough to end it. A slot waits
 /// longer after each failure, so it could take long to reach [`UNREACHED_MAX`] attempts.
 const UNREACHED_FOR: Duration = Duration::from_secs(2);
 /// Number of failed attempts that are enough to end the run after [`UNREACHED_FOR`].
@@ -55,9 +55,11 @@ pub struct Control {
     unreached_since: AtomicU64,
     first_failure: Mutex<Option<AttemptOutcome>>,
     bytes_left: AtomicU64,
-    /// Upper bound of operation numbers. An operation starts in the window only if its number is below this bound.
+    /// Upper bound of operation numbers. An operation starts in the measured window only if its number is below this
+    /// bound.
     start_below: AtomicU64,
-    /// Highest number of an operation that has started in the window, plus 1. Updated only in a run with such a bound.
+    /// Highest number of an operation that has started in the measured window, plus 1. Updated only in a run that
+    /// limits operation numbers (`start_below`).
     started_below: AtomicU64,
     first_length: OnceLock<u64>,
     accessed: OnceLock<AccessedObjects>,
@@ -97,20 +99,20 @@ impl Control {
         &self.stalls
     }
 
-    /// Records an access of `object`, a number below `objects`. Returns whether this is the first access of the object
-    /// by the run, or `None` if there are too many objects.
+    /// Records an access of `object`, a number below `objects`. Returns whether this is the run's first access of the
+    /// object, or `None` if there are too many objects.
     #[inline]
     pub(crate) fn access(&self, object: u64, objects: u64) -> Option<Access> {
         self.accessed.get_or_init(|| AccessedObjects::new(objects)).access(object)
     }
 
-    /// Ends the window shortly after `now` and lets operations in flight drain. If the run was stopped before, the
-    /// first reason is kept.
+    /// Ends the measured window shortly after `now` and lets operations in flight drain. If the run was stopped before,
+    /// the first reason is kept.
     pub fn stop(&self, now: Instant, reason: StopReason) {
         self.end_at(now + NOTICE, reason);
     }
 
-    /// Ends the window at `at`. If the run was stopped before, the first reason is kept.
+    /// Ends the measured window at `at`. If the run was stopped before, the first reason is kept.
     fn end_at(&self, at: Instant, reason: StopReason) {
         let code = match reason {
             StopReason::Interrupted => 1,
@@ -142,7 +144,7 @@ impl Control {
         *self.first_length.get_or_init(|| own)
     }
 
-    /// Returns the instant at which a command ends the window; `NEVER` without such a command.
+    /// Returns the instant at which a command ends the measured window; `NEVER` without such a command.
     #[must_use]
     pub fn stop_at(&self) -> Instant {
         Instant::from_nanos(self.stop_at.load(Ordering::Acquire))
@@ -168,10 +170,10 @@ impl Control {
         }
     }
 
-    /// Sets an upper bound of operation numbers in the window of a closed run. Operations start only if their number is
-    /// below `bound`. By default, there is no bound. A fill sets the bound before the run. Whenever the fill has
-    /// recorded that it will write further objects, it raises the bound. The bound must not be lowered while operations
-    /// start.
+    /// Sets an upper bound of operation numbers in the measured window of a closed run. Operations start only if their
+    /// number is below `bound`. By default, there is no bound. A fill sets the bound before the run. Whenever the fill
+    /// has recorded the next objects that it will write, it raises the bound. The bound must not be lowered while
+    /// operations start.
     pub fn let_start_below(&self, bound: u64) {
         self.start_below.store(bound, Ordering::Release);
     }
@@ -183,13 +185,13 @@ impl Control {
         self.start_below.load(Ordering::Acquire)
     }
 
-    /// Records that an operation of the window has started. Called only in a run with a bound.
+    /// Records that an operation of the measured window has started. Called only in a run with a bound.
     pub(crate) fn note_started(&self, number: u64) {
         self.started_below.fetch_max(number.saturating_add(1), Ordering::AcqRel);
     }
 
-    /// Returns a number that is above the numbers of all operations that have started in the window. Returns 0 in runs
-    /// without [`Self::let_start_below`].
+    /// Returns a number that is larger than the number of any operation that has started in the measured window.
+    /// Returns 0 in runs without [`Self::let_start_below`].
     #[must_use]
     pub fn started_below(&self) -> u64 {
         self.started_below.load(Ordering::Acquire)
@@ -234,7 +236,7 @@ impl Control {
         self.bytes_left.load(Ordering::Relaxed) == 0
     }
 
-    /// Counts body bytes. When the requested number has arrived, ends the window at `end`.
+    /// Counts body bytes. When the requested number has arrived, ends the measured window at `end`.
     pub(crate) fn note_bytes(&self, end: Instant, bytes: u64) {
         let before =
             self.bytes_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(bytes)));

@@ -24,9 +24,9 @@ use sys::socket::{Connected, Socket};
 const EVENTS_MAX: usize = 256;
 /// A wait up to this length counts as no wait. Such a wait ended immediately, because there were already events.
 const AT_ONCE: Duration = Duration::from_micros(15);
-/// Minimum length of a wait that uses the shared timer. A timer that is already set for an earlier time is not set
-/// again, because setting a timer for each wait would cost more than the wait itself. The wait then ends early and is
-/// repeated.
+/// Waits of at least this length use the timer that all long waits of the thread share. Setting the timer costs more
+/// than a short wait. If the timer is already set for an earlier time, it therefore stays as it is: the wait ends early
+/// and is repeated.
 const COARSE: Duration = Duration::from_millis(2);
 /// Token of the shared timer. All tokens of connections are smaller.
 const TIMER: u64 = u64::MAX;
@@ -145,7 +145,7 @@ fn number(token: Token) -> u64 {
 }
 
 /// Reads and discards up to `max` bytes, for sockets that cannot discard in the kernel. Continues until a read does not
-/// fill the buffer. Otherwise, bytes could remain in the socket, and no event would report them.
+/// fill the buffer. If it stopped earlier, bytes could remain in the socket, and no event would report them.
 pub(crate) fn read_away(max: usize, mut recv: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<usize> {
     let mut room = [0_u8; 16 * 1024];
     let mut total = 0;
@@ -158,7 +158,7 @@ pub(crate) fn read_away(max: usize, mut recv: impl FnMut(&mut [u8]) -> io::Resul
                     break;
                 }
             }
-            // This call returns the bytes that were read before the error. The next call returns the error.
+            // The caller gets the number of bytes that were read before the error. The next call returns the error.
             Err(_) if total > 0 => break,
             Err(error) => return Err(error),
         }

@@ -2,7 +2,7 @@
 //! sockets, the readiness of sockets, and name lookups.
 //!
 //! The interface has two implementations: [`crate::epoll::EpollNetwork`] over the operating system, and
-//! [`crate::sim::SimNetwork`] on simulated time. The loop is generic over the interface, so tests run the same code as
+//! [`crate::sim::SimNetwork`] on simulated time. The loop is generic over this trait, so tests run the same code as
 //! measurements. Both implementations report errors as `std::io::Error`, so that errors are classified in one place.
 
 use measure::evidence::PathSample;
@@ -92,13 +92,13 @@ pub struct Waited {
     pub began: Instant,
     /// The instant after the wait.
     pub now: Instant,
-    /// Longest time, in nanoseconds, for which the thread was awake during the wait but did not check for events.
+    /// Longest time, in nanoseconds, that the thread spent awake during the wait without checking for events.
     pub kept_nanos: u64,
     /// `true` if the thread did not have to wait, because there were already events.
     pub at_once: bool,
 }
 
-/// Processor time that a thread has used, and has waited for, since its start.
+/// CPU time that a thread has used since its start, and time that it has waited for a core.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ThreadUse {
     /// CPU time in nanoseconds, without busy waiting.

@@ -1,8 +1,8 @@
 //! The sizes of objects. A run that requests random ranges must know the sizes of its objects beforehand.
 //!
-//! A size is never assumed, but is read from the response to HEAD. If the response does not contain the size, a second
-//! request asks for the first byte of the object. The size is then in the `Content-Range` of the response. The requests
-//! of both kinds are made by runs of the usual run loop over the list of objects.
+//! A size is never assumed. It is read from the response to HEAD. If the response does not contain the size, a second
+//! request asks for the first byte of the object. The size is then in the `Content-Range` of the response. Both kinds
+//! of requests are made by ordinary runs over the list of objects.
 
 use crate::control::Control;
 use crate::plan::{Checks, Plan, RangeChoice, RangeStatus, RequestPlan, Subject};
@@ -140,7 +140,7 @@ fn ask(
     Ok((sizes.found, sizes.last))
 }
 
-/// Returns a plan that requests each of the given items of another plan once, and logs every operation.
+/// Returns a plan that requests each of the given items of `plan` once, and logs every operation.
 pub(crate) fn once_each(plan: &Plan, request: RequestPlan, items: &[usize], concurrency: NonZeroU64) -> Plan {
     let count = NonZeroU64::new(items.len() as u64).unwrap_or(NonZeroU64::MIN);
     let plan = Plan { targets: Arc::new(plan.targets.only(items)), ..plan.clone() };

@@ -2,8 +2,8 @@
 //!
 //! The first byte of each object is requested from one server, the entry. If the entry sends the byte, the entry is the
 //! object's owner. If the entry redirects the request, the target of the redirect is the owner. Redirects are not
-//! followed, because an owner that gets a request would have to load the object, although nobody needs it. A run of the
-//! usual run loop makes the requests, as in [`crate::object_sizes`].
+//! followed, because the owner would then load an object that nobody needs. An ordinary run makes the requests, as in
+//! [`crate::object_sizes`].
 
 use crate::control::{Control, StopReason};
 use crate::object_sizes::once_each;
@@ -96,8 +96,8 @@ impl Observer for OwnerSearch<'_> {
 impl OwnerSearch<'_> {
     fn owner(&mut self, op: &OpEntry) -> Result<Owner, AttemptOutcome> {
         match op.outcome.cause {
-            // The entry owns the object even if the range request failed with one of these causes. An empty object has
-            // no first byte, and some servers ignore ranges.
+            // With one of these causes, the range request failed, but the entry still owns the object. An empty object
+            // has no first byte, and some servers ignore ranges.
             Cause::None | Cause::RangeBeyondEnd | Cause::RangeIgnored | Cause::RangeBy200 => Ok(Owner::Entry),
             Cause::NotFollowed => self.named(op),
             _ => Err(op.outcome),

@@ -1,19 +1,19 @@
 //! Random numbers as a function of (seed, stream, index).
 //!
-//! The generator has no state. The choice for operation n is therefore the same at any time and in any thread. With the
-//! same seed, two targets get the same sequence of objects and ranges. SplitMix64's finalizer mixes seed, stream and
-//! index.
+//! The generator has no state. The choice for operation n is therefore the same in every thread, no matter when it is
+//! made. With the same seed, two targets get the same sequence of objects and ranges. SplitMix64's finalizer mixes
+//! seed, stream and index.
 
 use measure::values::random::mix;
 
-/// Use of a random number. Streams are independent of each other.
+/// Purpose for which a random number is drawn. Numbers for different purposes are independent of each other.
 #[derive(Clone, Copy, Debug)]
 pub enum Stream {
     /// Object that an operation requests.
     Object,
     /// Start of the range that an operation requests.
     Offset,
-    /// Request of the mix that an operation makes.
+    /// Request of the plan's mix of requests that an operation makes.
     Request,
     /// Origin that an operation uses.
     Origin,

@@ -67,7 +67,7 @@ impl Resolver {
     }
 }
 
-/// Returns the IP address of a host that is an address, with or without brackets; `None` for a name.
+/// Returns the IP address if the host is one, with or without brackets; `None` if the host is a name.
 fn literal(host: &str) -> Option<IpAddr> {
     host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host).parse().ok()
 }

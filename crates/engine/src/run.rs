@@ -22,16 +22,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use wire::sigv4::Timestamp;
 
 /// Maximum number of messages that wait for the gathering thread. If operations are logged faster than they can be
-/// written, the load threads wait until there is space. The report then shows that the client was busy.
+/// written, the load threads wait until there is space. If so, the report shows that the client was busy.
 const MESSAGES_MAX: usize = 256;
 
 /// Pause of the gathering thread between two steps of its work.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Pauses so that a load thread can run, because the gathering thread may have to share a core with the load thread.
-/// The gathering thread calls this function between the steps of storing an interval. Each step takes a fraction of a
-/// millisecond, which limits the delay of operations. The log of operations is written without pauses: its entries
-/// arrive continuously, and the load threads must wait if the entries are not written fast enough (`MESSAGES_MAX`).
+/// Pauses, so that a load thread on the same core can run. The gathering thread calls this function between the steps
+/// of storing an interval. Each step takes a fraction of a millisecond, so a load thread waits no longer than that. The
+/// log of operations is written without pauses. Its entries arrive all the time, and the load threads would have to
+/// wait if they were written too slowly (`MESSAGES_MAX`).
 pub fn give_way() {
     std::thread::sleep(PAUSE);
 }
@@ -40,20 +40,20 @@ pub fn give_way() {
 pub trait Observer {
     /// Called once, after all load threads have started. The last of them started at `at`.
     fn started(&mut self, _at: Instant) {}
-    /// Called at the end of a slice, for plans with slices. The slice combines all threads. The data of the slice is
-    /// also part of an interval that is passed on later.
+    /// Called at the end of a slice, for plans with slices. The slice combines all threads. The same data is later
+    /// passed on again, as part of an interval.
     fn slice(&mut self, _slice: &Interval, _control: &Control, _now: Instant) {}
     /// Called at the end of an interval. The interval combines all threads.
     fn interval(&mut self, interval: &Interval, control: &Control, now: Instant);
-    /// Called with operations that have ended. If the plan logs operations, every operation is passed. Otherwise, only
-    /// operations that found damaged objects are passed.
+    /// Called with operations that have ended. If the plan logs operations, every operation is passed. If the plan does
+    /// not log operations, `ops` contains only operations that found damaged objects.
     fn ops(&mut self, ops: &[OpEntry]);
     /// Called with multipart uploads that the server has created, for plans with retries. A later run can continue
     /// these uploads (see [`crate::plan::ResumedUpload`]). For each upload, this call precedes the call of
     /// [`Self::ops`] with the operation that completes the upload.
     fn uploads_created(&mut self, _uploads: &[CreatedUpload]) {}
-    /// Called after [`Self::ops`] with the attempts of all operations in flight, for plans with retries. The attempts of
-    /// an operation are either in this sum, or in an entry that was passed to [`Self::ops`].
+    /// Called after [`Self::ops`] with the attempts of all operations in flight, for plans with retries. Each attempt
+    /// is counted once: in this sum, or in an entry that was passed to [`Self::ops`].
     fn in_flight(&mut self, _sent: Sent) {}
     /// Called about every 50 ms.
     fn tick(&mut self, control: &Control, now: Instant);
@@ -64,7 +64,7 @@ pub trait Observer {
 pub struct Ending {
     /// Time from the start of the run to its end.
     pub at: Instant,
-    /// Properties of the server, taken from the first good response.
+    /// Properties of the server, taken from the first successful response.
     pub first_response: Option<FirstResponse>,
     /// Objects and uploads that remain at the server after the run.
     pub left: Left,
@@ -99,7 +99,7 @@ enum Message {
     Done { thread: usize, first_response: Option<FirstResponse>, left: Box<Left> },
 }
 
-/// Result of a thread: its first good response, the objects and uploads that remain at the server, and its error.
+/// Result of a thread: its first successful response, the objects and uploads that remain at the server, and its error.
 type ThreadResult = (Option<FirstResponse>, Left, io::Result<()>);
 
 /// Carries out a plan.
@@ -134,7 +134,7 @@ pub fn run_from(
     carry_out(threads, control, &clock, gatherer, observer, &work)
 }
 
-/// Carries out a plan and returns a summary of its window.
+/// Carries out a plan and returns a summary of its measured window.
 ///
 /// # Errors
 /// Fails like [`run`].
@@ -167,8 +167,8 @@ fn carry_out(
     work: &(impl Fn(Share, &SyncSender<Message>) -> ThreadResult + Sync),
 ) -> Result<Ending, RunError> {
     let (sender, messages) = sync_channel(MESSAGES_MAX);
-    // If the gathering panics, the values moved into this closure are dropped before the threads are joined. The load
-    // threads therefore notice that their messages are no longer received, and do not wait forever.
+    // If gathering panics, the receiver of the messages is dropped with this closure, before the threads are joined.
+    // The load threads then fail to send, instead of waiting forever.
     std::thread::scope(move |scope| {
         let spawn = |thread| {
             let sender = sender.clone();
@@ -206,8 +206,8 @@ fn carry_out(
     })
 }
 
-/// Guard that ends the run if its value is still present when the guard is dropped. A thread that ends without a
-/// failure removes the value first.
+/// Guard that ends the run when a thread fails. On drop, it ends the run if it still contains the value. A thread that
+/// succeeds removes the value first.
 struct EndsIfLost<'c>(Option<(&'c Control, &'c MonotonicClock)>);
 
 impl Drop for EndsIfLost<'_> {
@@ -345,7 +345,7 @@ impl Gatherer {
         let (left, last) = &mut self.starting;
         (*left, *last) = (left.saturating_sub(1), at.max(*last));
         if *left == 0 {
-            // The use of the host before the start does not count.
+            // Only the use of the host after the start counts.
             self.watch.forget_past();
             observer.started(self.starting.1);
         }

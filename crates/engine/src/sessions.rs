@@ -1,7 +1,7 @@
 //! Opening of sessions before a run. All slots share one session, or each slot has its own session.
 //!
-//! Runs of the usual run loop make the logins, as for the requests of [`crate::object_sizes`]. Many servers limit
-//! logins. Logins that are refused because of a limit are repeated at a lower rate, which most servers allow.
+//! Ordinary runs make the logins, like the requests of [`crate::object_sizes`]. Many servers limit logins. Logins that
+//! are refused because of a limit are repeated at a lower rate, which most servers allow.
 
 use crate::control::{Control, StopReason};
 use crate::plan::{

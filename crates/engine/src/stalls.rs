@@ -39,7 +39,7 @@ pub(crate) struct Stalls {
     longest: AtomicU64,
     /// Length of all stalls so far. Overlapping stalls count once.
     total: AtomicU64,
-    /// Total length of the stalls since the open stall began. Overlapping stalls count once.
+    /// Total length of the open stall and of the stalls after its start. Overlapping stalls count once.
     stood_still: AtomicU64,
     /// Mean number of operations in flight before the open stall, as the bits of a float. The value is infinite if the
     /// mean is not known.
@@ -96,7 +96,7 @@ impl Stalls {
     /// Returns the time, in nanoseconds, that stalls may have added to an operation after its start. Returns `None` if
     /// no stall affected the operation. The operation was due at `intended` and ends now. `total` is the length of all
     /// stalls before the operation started. Later stalls delayed the client's work on the operation. In addition, the
-    /// operation may have waited at the target behind operations that the longest stall delayed.
+    /// longest stall delayed other operations, and this operation may have waited behind them at the target.
     #[inline]
     pub fn touch(&self, intended: Instant, total: u64) -> Option<u64> {
         let touched = self.is_open() || self.recovered.load(Ordering::Relaxed) > intended.as_nanos();
@@ -147,8 +147,8 @@ impl Stalls {
     }
 }
 
-/// Meter of the mean number of operations in flight. The meter measures this mean in short stretches of time, and keeps
-/// the usual level, to which the level after a stall is compared.
+/// Meter of the mean number of operations in flight. The meter measures this mean in short stretches of time. It keeps
+/// the usual level, so that the level after a stall can be compared with it.
 #[derive(Debug)]
 pub(crate) struct LevelGauge {
     /// Start of the current stretch.

@@ -23,7 +23,7 @@ impl Unattributed {
         self.bytes += bytes;
     }
 
-    /// Returns the number of received bytes that can be counted now that another `body` bytes are known to be content.
+    /// Records that `body` more of the received bytes are content. Returns how many received bytes can be counted now.
     /// The result is at least `body`.
     #[inline]
     pub(crate) fn attribute(&mut self, body: u64) -> u64 {

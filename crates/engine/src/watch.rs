@@ -94,8 +94,8 @@ impl HostWatch {
         };
         load.nic = self.speeds.iter().filter_map(card_share).fold(0.0, f64::max);
         let open = open_descriptors().unwrap_or(0) as u64;
-        // An open run may have as many slots as the descriptors allow. If all of its slots are in use, the limit is
-        // reached, although some connections may be closed at this moment.
+        // Some open runs have as many slots as the available descriptors allow. If all slots of such a run are in use,
+        // it is at its limit, even if some connections are closed at this moment.
         let by_slots = interval.in_flight_peak as f64 / self.in_flight_max;
         load.descriptors = (open as f64 / self.descriptors_max).max(by_slots);
         let opened = interval.stats.connections.hosts.iter().map(|host| (&host.host, host.opened));
@@ -109,11 +109,12 @@ impl HostWatch {
     }
 }
 
-/// Returns the time, as a share of the interval, that the CPU quota stopped the thread that waited longest for a core.
+/// Returns the share of the interval during which the CPU quota stopped one thread: the thread that waited longest for
+/// a core.
 ///
-/// The kernel counts the throttled time as a sum over all cores and processes of the group. Dividing this sum by the
-/// waits of all threads gives the share of each wait that the quota caused. If the kernel does not count waits, the
-/// result is limited to the time that a thread was idle.
+/// The kernel counts the throttled time as a sum over all cores and processes of the group. The sum is divided by the
+/// waits of all threads. The quotient is the share of each wait that the quota caused. If the kernel does not count
+/// waits, the result is limited to the time that a thread was idle.
 fn throttled_of_a_thread(throttled: f64, load: &ClientLoad) -> f64 {
     match load.run_delay_sum > 0.0 {
         true => (throttled / load.run_delay_sum).min(1.0) * load.run_delay,
@@ -190,10 +191,10 @@ const TIME_WAIT: Duration = Duration::from_secs(60);
 /// The local ports that this client uses, for each destination.
 ///
 /// Only connections that the client itself opened are counted. The kernel's totals would include the connections of
-/// every process and, if the target is on the same host, both ends of each connection. A port can be used for several
-/// destinations at the same time, so the whole port range is available for each destination. Connections opened within
-/// the last minute count even if they are closed, because their ports may be in TIME_WAIT. The number of older
-/// connections that are still open cannot exceed the number of open descriptors.
+/// every other process. If the target is on the same host, they would also include both ends of each connection. A port
+/// can be used for several destinations at the same time, so the whole port range is available for each destination.
+/// Connections opened within the last minute count even if they are closed, because their ports may be in TIME_WAIT.
+/// The number of older connections that are still open cannot exceed the number of open descriptors.
 #[derive(Debug, Default)]
 struct Ports {
     /// Numbers of connections opened to each destination, in total and within the last minute.

@@ -217,7 +217,7 @@ fn the_warm_up_is_not_measured() {
     assert_eq!((summary.stats.outside.ok, summary.stats.measured.ok), (300, 1000));
     near(&summary.all.response, 1.0, ms(1), FINE);
     assert!((summary.measured.seconds - 10.0).abs() < 1e-9);
-    // Bytes count when they arrive. The window therefore includes 40 responses to requests of the warm-up.
+    // Bytes count when they arrive. The measured window therefore includes 40 responses to requests of the warm-up.
     assert_eq!(summary.measured.traffic.body, 104_000);
 }
 

@@ -115,7 +115,7 @@ fn a_stall_of_one_second_shows_whole() {
         judged = judged.or(had_cores.then_some(wrong));
         cores::wait_until_free();
     }
-    // The test does not always detect that another process used a core for a short time. But if every try fails, and at
+    // The test may fail to notice that another process used a core for a short time. But if every try fails, and at
     // least one try seems to have had all cores to itself, the engine is wrong.
     match judged {
         Some(wrong) => panic!("{wrong}"),

@@ -63,8 +63,8 @@ fn read_request(connection: &mut TcpStream, body: usize) -> Option<()> {
     }
 }
 
-/// Starts a server that responds to the first request on each connection, whose body has `body` bytes. The server then
-/// calls `end` and closes the connection, without announcing this. Returns its URL.
+/// Starts a server that responds to the first request on each connection. The body of this request has `body` bytes.
+/// The server then calls `end` and closes the connection, without announcing this. Returns its URL.
 fn serve(body: usize, end: fn(&mut TcpStream) -> Option<()>) -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let url = format!("http://{}/object", listener.local_addr().unwrap());

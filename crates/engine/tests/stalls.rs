@@ -106,7 +106,7 @@ fn a_range_contains_the_percentile_without_stalls() {
         (20.0, SLOTS, Work::Constant, ms(8), 1),
         (1000.0, SLOTS, Work::Exponential, ms(100), 1000),
         (1000.0, SLOTS, Work::Constant, ms(20), 1000),
-        // In these cases, operations also wait for a slot.
+        // In the following cases, operations also wait for a slot.
         (800.0, 8, Work::Exponential, us(1000), 1),
         (500.0, 2, Work::Constant, us(1000), 1),
         (900.0, 20, Work::Exponential, ms(10), 10),
@@ -245,7 +245,7 @@ fn a_client_with_a_hundredth_of_a_core_shows_in_a_second_and_a_half() {
 
 #[test]
 fn operations_that_were_due_and_not_started_are_missed_by_the_client() {
-    // The client stalls during the last 20 ms of the window.
+    // The client stalls during the last 20 ms of the measured window.
     let stop = StopAfter { time: Some(ms(1500)), ..StopAfter::default() };
     let plan = Plan { load: open(1000.0, 1000), stop, ..plan() };
     let still = [(Instant::ZERO + ms(1480), Instant::ZERO + ms(1510))];

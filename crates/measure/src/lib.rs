@@ -6,7 +6,7 @@
 //! computation, and each report can be produced again from saved records.
 //!
 //! Data flows through the modules in this order: a [`sample`] of an operation or attempt, the [`recorder`] of a thread,
-//! [`stats`] and [`evidence`] in an [`interval`], and the [`summary`] of a whole run. The modules [`limits`] (the
+//! an [`interval`] with [`stats`] and [`evidence`], and the [`summary`] of a whole run. The modules [`limits`] (the
 //! bottleneck), [`objective`] and [`result`] evaluate the summary. All modules use [`values`], [`units`], [`time`] and
 //! [`statistics`]. [`series`] contains values that are polled during a run.
 //!

@@ -35,7 +35,7 @@ pub struct EmulatedPath {
     pub larger_buffers: bool,
     /// Result of the measurement before the run; `None` if the measurement was not complete.
     pub measured: Option<MeasuredPath>,
-    /// Measured properties that differ from the requested ones by more than 5 %, as clauses.
+    /// Measured properties that differ from the requested ones by more than 5 %, each as a clause of a sentence.
     #[serde(deserialize_with = "bounded::list::<_, _, CLAUSES_MAX>")]
     pub differences: Vec<String>,
 }
@@ -93,7 +93,7 @@ pub enum EmulatorHealth {
 }
 
 impl PathTraffic {
-    /// Returns the health of the emulator in the worse direction.
+    /// Returns the health of the emulator in the direction in which it is worse.
     #[must_use]
     pub fn emulator(&self) -> EmulatorHealth {
         if self.down.emulator == EmulatorHealth::Good { self.up.emulator } else { self.down.emulator }

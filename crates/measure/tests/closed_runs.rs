@@ -21,7 +21,7 @@ struct Target {
     pause: f64,
     /// Time from the start of one pause to the start of the next.
     period: f64,
-    /// `true` if a pause interrupts the work on operations. Otherwise, work continues during the pause, but an
+    /// `true` if a pause interrupts the work on operations. `false` if work continues during the pause, but an
     /// operation that would end in the pause ends when the pause ends.
     suspended: bool,
 }

@@ -1,5 +1,5 @@
-//! Types and parsers for the reports of renters, which are the client programs of the Sia network: the JSON of siad
-//! (2015 to 2025) and of its successor renterd.
+//! Types and parsers for the reports of renters. Renters are the client programs of the Sia network. They report in
+//! JSON: siad (2015 to 2025), and its successor renterd.
 //!
 //! * [`Hastings`] and [`Siacoins`]: exact amounts of money;
 //! * [`siad`] and [`renterd`]: the parts of both APIs that Plimsoll reads, and samples of them;

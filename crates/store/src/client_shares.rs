@@ -1,4 +1,5 @@
-//! The values in the load of a client that are shares. Both the writer and the reader of records check these values.
+//! The values of a client's load that are shares, such as the used share of a core. Both the writer and the reader of
+//! records check these values.
 
 use measure::ClientLoad;
 

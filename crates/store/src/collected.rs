@@ -21,7 +21,7 @@ pub const COLLECTED_FILE: &str = "collected.zst";
 const COLLECTED_FORMAT: u32 = 1;
 /// Maximum number of sources.
 pub const SOURCES_MAX: usize = 64;
-/// Size of the pending lines, in bytes, at which the lines are written as a frame.
+/// When the pending lines have reached this size, in bytes, they are written as a frame.
 const BLOCK_BYTES: usize = 256 << 10;
 /// Maximum time between two writes. A crash of this process loses the polls since the last write.
 const FLUSH_EVERY: Duration = Duration::from_secs(5);
@@ -81,7 +81,7 @@ impl CollectedWriter {
     /// Creates the file in the existing directory `dir`.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Exists`] if the file already exists; errors of the system.
+    /// Fails with [`StoreErrorKind::Exists`] if the file already exists, or with an error of the system.
     pub fn create(dir: &Path, begin: &CollectedBegin) -> Result<Self, StoreError> {
         let path = dir.join(COLLECTED_FILE);
         let file = create_new(&path)?;
@@ -91,8 +91,8 @@ impl CollectedWriter {
     /// Opens the file in `dir` for appending, and removes an incomplete last frame. Creates the file if it is missing.
     ///
     /// # Errors
-    /// [`StoreErrorKind::OtherColumns`] if the file has other columns, [`StoreErrorKind::Damaged`] if it is damaged, and
-    /// errors of the system.
+    /// Fails with [`StoreErrorKind::OtherColumns`] if the file has other columns, with [`StoreErrorKind::Damaged`] if
+    /// it is damaged, or with an error of the system.
     pub fn resume(dir: &Path, begin: &CollectedBegin) -> Result<Self, StoreError> {
         let path = dir.join(COLLECTED_FILE);
         if !path.exists() {
@@ -134,7 +134,8 @@ impl CollectedWriter {
     /// Appends a poll. Polls are written to the file together, about every five seconds.
     ///
     /// # Errors
-    /// [`StoreError::is_full`] if there is no space left. The unwritten polls are lost in this case.
+    /// Fails if the polls cannot be written. [`StoreError::is_full`] is `true` if there is no space left. The unwritten
+    /// polls are lost in this case.
     pub fn append(&mut self, poll: Poll) -> Result<(), StoreError> {
         self.line(&CollectedRecord::Poll(Box::new(poll)))?;
         if self.lines.pending_bytes() >= BLOCK_BYTES || self.flushed.elapsed() >= FLUSH_EVERY {
@@ -146,7 +147,7 @@ impl CollectedWriter {
     /// Passes all appended polls to the kernel, so that a crash of this process cannot lose them.
     ///
     /// # Errors
-    /// [`StoreError::is_full`] if there is no space left.
+    /// Fails if the polls cannot be written. [`StoreError::is_full`] is `true` if there is no space left.
     pub fn flush(&mut self) -> Result<(), StoreError> {
         self.flushed = Instant::now();
         self.lines.flush().map_err(|error| StoreError::new(&self.path, error))
@@ -155,7 +156,7 @@ impl CollectedWriter {
     /// Writes the remaining polls and waits until all data is on the disk.
     ///
     /// # Errors
-    /// Errors of the system.
+    /// Fails with an error of the system.
     pub fn end(mut self) -> Result<(), StoreError> {
         self.lines.end().map_err(|error| StoreError::new(&self.path, error))
     }
@@ -169,8 +170,8 @@ impl CollectedWriter {
 /// Passes every record of the file in `dir` to `take`, in order. Only one frame is in memory at a time.
 ///
 /// # Errors
-/// Errors of the system, such as a missing file, and [`StoreErrorKind::Format`] for other formats. Damage is not an
-/// error: it ends the reading, and the returned [`Tail`] describes it.
+/// Fails with an error of the system, such as a missing file, or with [`StoreErrorKind::Format`] for other formats.
+/// Damage is not an error: it ends the reading, and the returned [`Tail`] describes it.
 pub fn for_each_collected(dir: &Path, take: impl FnMut(CollectedRecord)) -> Result<Tail, StoreError> {
     let path = dir.join(COLLECTED_FILE);
     let file = crate::record_reader::open(dir, &path)?;
@@ -180,7 +181,7 @@ pub fn for_each_collected(dir: &Path, take: impl FnMut(CollectedRecord)) -> Resu
 /// Passes every record to `take`, like [`for_each_collected`], but reads the bytes of the file from `input`.
 ///
 /// # Errors
-/// The errors of [`for_each_collected`].
+/// Fails like [`for_each_collected`].
 pub fn read_collected(input: impl io::Read, mut take: impl FnMut(CollectedRecord)) -> Result<Tail, StoreErrorKind> {
     let mut frames = FrameReader::new(input);
     let mut columns: Option<usize> = None;
@@ -245,7 +246,7 @@ impl Collected {
     /// Reads the file in `dir`. Returns `None` if the file is missing or has no begin record yet.
     ///
     /// # Errors
-    /// The errors of [`for_each_collected`].
+    /// Fails like [`for_each_collected`].
     pub fn read(dir: &Path) -> Result<Option<Self>, StoreError> {
         if !dir.join(COLLECTED_FILE).exists() {
             return Ok(None);

@@ -28,7 +28,7 @@ impl DamagedWriter {
     /// Adds a damaged object that an operation found. The same damage is listed only once.
     ///
     /// # Errors
-    /// Errors of the system.
+    /// Fails with an error of the system.
     pub fn add(&mut self, damage: DamagedObject) -> Result<(), StoreError> {
         self.counts.operations += 1;
         if self.seen.contains(&damage) {
@@ -55,7 +55,7 @@ impl DamagedWriter {
     /// Writes buffered entries to the file.
     ///
     /// # Errors
-    /// Errors of the system.
+    /// Fails with an error of the system.
     pub fn flush(&mut self) -> Result<(), StoreError> {
         let flushed = self.file.as_mut().map_or(Ok(()), Write::flush);
         flushed.map_err(|error| StoreError::new(&self.path, error))

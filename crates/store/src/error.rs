@@ -73,7 +73,7 @@ impl StoreErrorKind {
     /// Checks that this program supports a format.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Format`].
+    /// Fails with [`StoreErrorKind::Format`] if it does not.
     pub(crate) fn check_format(found: impl Into<u64>, readable: u32) -> Result<(), Self> {
         let found = found.into();
         if found == u64::from(readable) { Ok(()) } else { Err(Self::Format { found, readable }) }

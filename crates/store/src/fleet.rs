@@ -25,14 +25,15 @@ pub struct FleetPart {
 pub struct Fleet {
     /// Name of the run.
     pub run: String,
-    /// Time between the first and the last start, in the time of the coordinator, in nanoseconds.
+    /// Time between the first and the last start on the coordinator's clock, in nanoseconds.
     pub spread_nanos: u64,
     /// Largest accepted time between two starts in nanoseconds.
     pub spread_limit_nanos: u64,
     /// Length, in nanoseconds, of the time in which all agents that contribute to the results were measured
     /// simultaneously.
     pub together_nanos: u64,
-    /// The first agent, when it made its part alone before this run. `None` if this was not measured.
+    /// Result of the first agent when it made its part of the load alone, before this run. `None` if this was not
+    /// measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alone: Option<Box<FleetAgent>>,
     /// The agents, in order of their numbers.
@@ -46,11 +47,11 @@ pub struct Fleet {
 pub struct FleetAgent {
     /// The host, as the user named it.
     pub name: String,
-    /// Name of the host, as it names itself.
+    /// Host name that the agent's host reports about itself.
     pub host: String,
     /// The first target of the agent, without secrets.
     pub target: String,
-    /// Time from the planned to the actual start in nanoseconds, in the time of the coordinator.
+    /// Time from the planned to the actual start on the coordinator's clock, in nanoseconds.
     pub late_nanos: i64,
     /// Largest error of `late_nanos`.
     pub uncertainty_nanos: u64,
@@ -88,8 +89,8 @@ pub struct Scaling {
 }
 
 impl Scaling {
-    /// Returns the rate of all agents as a multiple of the rate that they would reach if each of them were as fast as
-    /// the first agent alone. 1 means that the agents do not slow each other down.
+    /// Returns the rate of all agents, divided by the rate that they would reach if each agent were as fast as the
+    /// first agent alone. A factor of 1 means that the agents do not slow each other down.
     #[must_use]
     pub fn factor(self) -> f64 {
         self.rate / (self.agents as f64 * self.alone_rate)
@@ -108,7 +109,7 @@ impl Fleet {
 }
 
 impl FleetAgent {
-    /// Returns the successful operations per second of the measured window. `None` without a window.
+    /// Returns the successful operations per second of the measured window. `None` without a measured window.
     #[must_use]
     pub fn rate(&self) -> Option<f64> {
         (self.measured_nanos > 0).then(|| self.ok as f64 * 1e9 / self.measured_nanos as f64)

@@ -66,7 +66,7 @@ impl FrameWriter {
         self.give_way = give_way;
     }
 
-    /// Calls the function that the caller has set.
+    /// Calls the function that [`Self::set_give_way`] has set.
     pub(crate) fn give_way(&self) {
         (self.give_way)();
     }
@@ -218,7 +218,7 @@ impl<R: Read> FrameReader<R> {
 }
 
 /// Counter of the frames that begin in the input. If no other frame follows a broken frame, the broken frame is the
-/// incomplete end of the file. Otherwise, it is damage.
+/// incomplete end of the file. If another frame follows, the broken frame is damage.
 #[derive(Default)]
 struct Magic {
     matched: usize,

@@ -29,8 +29,8 @@ impl LineWriter {
     /// Adds a record as a line of JSON.
     ///
     /// # Errors
-    /// [`StoreErrorKind::TooLarge`] for a line of more than `limit` bytes, and [`StoreErrorKind::Json`]. In both cases,
-    /// nothing is added.
+    /// Fails with [`StoreErrorKind::TooLarge`] for a line of more than `limit` bytes, or with [`StoreErrorKind::Json`].
+    /// After either error, nothing is added.
     pub(crate) fn push_record(&mut self, record: &impl Serialize, limit: usize) -> Result<(), StoreErrorKind> {
         let before = self.pending.len();
         let written = serde_json::to_writer(&mut self.pending, record);

@@ -114,7 +114,7 @@ impl OpLogWriter {
     /// Creates the log of the run in the existing directory `dir`.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Exists`] if there is a log already, and errors of the system.
+    /// Fails with [`StoreErrorKind::Exists`] if there is a log already, or with an error of the system.
     pub fn create(dir: &Path) -> Result<Self, StoreError> {
         let path = dir.join(OPS_FILE);
         let file = create_new(&path)?;
@@ -125,8 +125,9 @@ impl OpLogWriter {
     /// Appends complete lines, including their line endings. The lines are written to the file when a frame is full.
     ///
     /// # Errors
-    /// [`StoreErrorKind::TooLarge`] for a line that is longer than any [`OpRecord`] can be. [`StoreError::is_full`] if
-    /// there is no space left. The unwritten lines are lost in this case.
+    /// Fails with [`StoreErrorKind::TooLarge`] for a line that is longer than any [`OpRecord`] can be. Also fails if
+    /// the lines cannot be written. [`StoreError::is_full`] is `true` if there is no space left. The unwritten lines
+    /// are lost in this case.
     pub fn append(&mut self, lines: &[u8]) -> Result<(), StoreError> {
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
             let (bytes, limit) = (line.len(), LINE_BYTES_MAX);
@@ -144,7 +145,7 @@ impl OpLogWriter {
     /// Passes all appended lines to the kernel, so that a crash of this process cannot lose them.
     ///
     /// # Errors
-    /// [`StoreError::is_full`] if there is no space left.
+    /// Fails if the lines cannot be written. [`StoreError::is_full`] is `true` if there is no space left.
     pub fn flush(&mut self) -> Result<(), StoreError> {
         self.lines.flush().map_err(|error| StoreError::new(&self.path, error))
     }
@@ -152,7 +153,7 @@ impl OpLogWriter {
     /// Writes the remaining lines and waits until all data is on the disk.
     ///
     /// # Errors
-    /// Errors of the system.
+    /// Fails with an error of the system.
     pub fn end(mut self) -> Result<(), StoreError> {
         self.lines.end().map_err(|error| StoreError::new(&self.path, error))
     }
@@ -175,7 +176,7 @@ impl OpLogReader {
     /// Opens the log of the run in `dir`.
     ///
     /// # Errors
-    /// Errors of the system, such as a missing file.
+    /// Fails with an error of the system, such as a missing file.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
         let path = dir.join(OPS_FILE);
         let file = File::open(&path).map_err(|error| StoreError::new(&path, error))?;

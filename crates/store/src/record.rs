@@ -123,8 +123,8 @@ pub struct End {
     /// Damaged objects. `None` if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damaged: Option<Damaged>,
-    /// The number after the highest object that the run wrote outside of its dataset. Does not include objects that the
-    /// warm-up wrote.
+    /// One more than the highest number of an object that the run wrote in addition to its dataset. Does not include
+    /// objects that the warm-up wrote.
     #[serde(default)]
     pub fresh_below: u64,
     /// Rates that `--probe` measured after the run with other numbers of slots. `None` without `--probe`.

@@ -23,9 +23,9 @@ const SUM_MAX: f64 = 1e24;
 /// memory at a time.
 ///
 /// # Errors
-/// [`StoreErrorKind::NotARun`] without a begin record, [`StoreErrorKind::NotAFile`] if the path is not a regular file,
-/// [`StoreErrorKind::Format`] for other formats, and errors of the system. Damage after the begin record is not an
-/// error: it ends the reading, and the returned [`Tail`] describes it.
+/// Fails with [`StoreErrorKind::NotARun`] without a begin record, with [`StoreErrorKind::NotAFile`] if the path is not
+/// a regular file, with [`StoreErrorKind::Format`] for other formats, or with an error of the system. Damage after the
+/// begin record is not an error: it ends the reading, and the returned [`Tail`] describes it.
 pub fn for_each_record(dir: &Path, mut take: impl FnMut(Record)) -> Result<Tail, StoreError> {
     Progress::new(INTERVALS_MAX).read_files(dir, &mut take)
 }
@@ -58,7 +58,7 @@ pub(crate) fn open(dir: &Path, path: &Path) -> Result<File, StoreError> {
 /// `input`.
 ///
 /// # Errors
-/// The errors of [`for_each_record`].
+/// Fails like [`for_each_record`].
 pub fn read_records(input: impl Read, mut take: impl FnMut(Record)) -> Result<Tail, StoreErrorKind> {
     Progress::new(INTERVALS_MAX).read(input, &mut take)
 }

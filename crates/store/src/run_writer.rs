@@ -57,7 +57,8 @@ impl NewRun {
     /// Creates the directory with an empty file of records, and reserves space for the end record.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Exists`] if the directory already contains a run; errors of the system, such as a full disk.
+    /// Fails with [`StoreErrorKind::Exists`] if the directory already contains a run, or with an error of the system,
+    /// such as a full disk.
     pub fn create(dir: &Path) -> Result<Self, StoreError> {
         let made_directory = !dir.exists();
         fs::create_dir_all(dir).map_err(|error| StoreError::new(dir, error))?;
@@ -80,7 +81,7 @@ impl NewRun {
     /// Begins the run: writes the begin record.
     ///
     /// # Errors
-    /// Errors of the system, such as a full disk. The files are then removed.
+    /// Fails with an error of the system, such as a full disk. The files are then removed.
     pub fn begin(self, begin: &Begin) -> Result<RunWriter, StoreError> {
         let Self { mut files, frames } = self;
         let mut writer = RunWriter {
@@ -121,7 +122,8 @@ impl RunWriter {
     /// Creates the directory, reserves space for the end record, and writes the begin record.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Exists`] if the directory already contains a run; errors of the system, such as a full disk.
+    /// Fails with [`StoreErrorKind::Exists`] if the directory already contains a run, or with an error of the system,
+    /// such as a full disk.
     pub fn create(dir: &Path, begin: &Begin) -> Result<Self, StoreError> {
         NewRun::create(dir)?.begin(begin)
     }
@@ -139,7 +141,7 @@ impl RunWriter {
     /// Passes a copy of each record to `copy`: the begin record now, and each later record after it was written.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Json`] if the begin record cannot be converted.
+    /// Fails with [`StoreErrorKind::Json`] if the begin record cannot be converted.
     pub fn copying_to(mut self, mut copy: RecordCopy) -> Result<Self, StoreError> {
         let line = serde_json::to_vec(&RecordRef::Begin(&self.begin));
         copy(&line.map_err(|error| StoreError::new(&self.path, error))?);
@@ -164,7 +166,7 @@ impl RunWriter {
     /// are intact, and [`RunWriter::end`] can still be called.
     ///
     /// # Errors
-    /// [`StoreError::is_full`] if there is no space left.
+    /// Fails if the interval cannot be written. [`StoreError::is_full`] is `true` if there is no space left.
     pub fn interval(&mut self, interval: &Interval) -> Result<(), StoreError> {
         if !shares(&interval.client).into_iter().all(f64::is_finite) {
             return Err(StoreError::new(&self.path, StoreErrorKind::NotFinite));
@@ -205,7 +207,7 @@ impl RunWriter {
     /// Appends the end record, using the reserved space if necessary, and waits until all data is on the disk.
     ///
     /// # Errors
-    /// Errors of the system. Earlier records remain.
+    /// Fails with an error of the system. Earlier records remain.
     pub fn end(mut self, end: &End) -> Result<(), StoreError> {
         // The load has ended, so no other thread needs the core.
         self.frames.set_give_way(|| ());

@@ -95,7 +95,7 @@ impl SavedRun {
     /// Reads the run in `dir`.
     ///
     /// # Errors
-    /// The errors of [`crate::for_each_record`].
+    /// Fails like [`crate::for_each_record`].
     pub fn read(dir: &Path) -> Result<Self, StoreError> {
         let begin = read_begin(dir)?;
         let Some(snapshot) = Snapshot::read(dir, &begin) else { return Self::read_with(dir, |_| ()) };
@@ -110,7 +110,7 @@ impl SavedRun {
     /// summary does not contain.
     ///
     /// # Errors
-    /// The errors of [`crate::for_each_record`].
+    /// Fails like [`crate::for_each_record`].
     pub fn read_with(dir: &Path, mut look: impl FnMut(&Interval)) -> Result<Self, StoreError> {
         let mut run = None;
         let tail = for_each_record(dir, |record| {
@@ -126,7 +126,7 @@ impl SavedRun {
     /// Reads a run from the bytes of its only file of records.
     ///
     /// # Errors
-    /// The errors of [`read_records`].
+    /// Fails like [`read_records`].
     pub fn read_from(input: impl Read) -> Result<Self, StoreErrorKind> {
         let mut run = None;
         let tail = read_records(input, |record| Self::take_first(&mut run, record))?;
@@ -170,8 +170,8 @@ impl SavedRun {
         &self.summary
     }
 
-    /// Returns whether the records are complete from begin to end. This is the case if the run completed, or was
-    /// stopped and ended properly.
+    /// Returns whether the records are complete from begin to end. The records are complete if the run completed, or
+    /// was stopped and ended properly.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let in_order = |end: &End| match end.reason {
@@ -179,8 +179,8 @@ impl SavedRun {
             | EndReason::Interrupted { .. }
             | EndReason::StoppedEarly { .. }
             | EndReason::Aborted { .. } => true,
-            // Some operations began before the time that all merged runs have in common, or ended after it. For these
-            // operations, only the start or only the end was counted.
+            // Some operations began before the time that all merged runs have in common, or ended after it. Only the
+            // start or only the end of such an operation was counted.
             EndReason::Merged { .. } | EndReason::AgentsLost { .. } => false,
             EndReason::StartsApart { .. } => true,
             EndReason::DiskFull | EndReason::Unreachable { .. } | EndReason::Failed { .. } => false,

@@ -106,7 +106,7 @@ impl StudyLog {
     /// Creates a log in a directory that contains no log yet.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Exists`] if the directory already contains a log; errors of the system.
+    /// Fails with [`StoreErrorKind::Exists`] if the directory already contains a log, or with an error of the system.
     pub fn create(directory: &Path, begin: &StudyRecord) -> Result<Self, StoreError> {
         fs::create_dir_all(directory).map_err(|error| StoreError::new(directory, error))?;
         let path = directory.join(STUDY_FILE);
@@ -120,7 +120,7 @@ impl StudyLog {
     /// Opens the log of a directory to continue it, and removes an incomplete last line.
     ///
     /// # Errors
-    /// The errors of [`read_study`].
+    /// Fails like [`read_study`].
     pub fn resume(directory: &Path) -> Result<(Self, Vec<StudyRecord>), StoreError> {
         let path = directory.join(STUDY_FILE);
         let (records, whole) = read(&path)?;
@@ -133,7 +133,7 @@ impl StudyLog {
     /// Appends a line and waits until it is on the disk.
     ///
     /// # Errors
-    /// Errors of the system.
+    /// Fails with an error of the system.
     pub fn append(&mut self, record: &StudyRecord) -> Result<(), StoreError> {
         let mut line = serde_json::to_vec(record).map_err(|error| StoreError::new(&self.path, error))?;
         line.push(b'\n');
@@ -145,8 +145,8 @@ impl StudyLog {
 /// Reads the log of a directory. If a trial was repeated, only its last record is returned.
 ///
 /// # Errors
-/// [`StoreErrorKind::NotARun`] if there is no log, [`StoreErrorKind::Format`] for other formats, [`StoreErrorKind::Json`] for
-/// an invalid line, errors of the system.
+/// Fails with [`StoreErrorKind::NotARun`] if there is no log, with [`StoreErrorKind::Format`] for other formats, with
+/// [`StoreErrorKind::Json`] for an invalid line, or with an error of the system.
 pub fn read_study(directory: &Path) -> Result<Vec<StudyRecord>, StoreError> {
     let (mut records, _) = read(&directory.join(STUDY_FILE))?;
     let mut seen = HashSet::new();

@@ -144,7 +144,7 @@ fn killed_sessions_lose_nothing_and_count_nothing_twice() {
         let state = &replay.state;
         assert!(counted.iter().all(|number| state.completed.contains(number)), "kill {kill}: counted, but lost");
         assert_eq!((state.duplicates, state.unintended), (0, 0), "kill {kill}");
-        // Objects that the resume found count from its first sync on.
+        // Objects that were found when the fill resumed count from the session's first sync on.
         counted = state.completed.clone();
         let sum = |value: fn(AckedObject) -> u64| -> u64 { state.completed.iter().map(acked).map(value).sum() };
         let totals = state.totals;
@@ -291,7 +291,7 @@ fn a_hundred_thousand_objects_replay_in_a_moment() {
     writer.close(0).unwrap();
     let start = std::time::Instant::now();
     let replay = replay(&[&fill.journal_directory()], None).unwrap();
-    // This is a hundredth of the goal for 10 million objects, which the example `journal_replay` measures.
+    // The limit is a hundredth of the goal for 10 million objects, which the example `journal_replay` measures.
     assert!(start.elapsed() < Duration::from_millis(300), "{:?}", start.elapsed());
     assert_eq!((replay.state.completed.len(), replay.state.in_doubt_count()), (OBJECTS, 7));
     assert!(replay.extent.bytes < OBJECTS * 16, "{} bytes", replay.extent.bytes);

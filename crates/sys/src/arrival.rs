@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::kernel_call::{check, check_size, own, socklen_of};
 use crate::socket::Socket;
 
-/// Flag with which the kernel timestamps everything that arrives, for all sockets of the host. For this, the kernel
-/// reads a clock for each segment.
+/// Flag with which the kernel timestamps everything that arrives, for all sockets of the host. To timestamp what
+/// arrives, the kernel reads a clock for each segment.
 const TAKE: libc::c_int = libc::SOF_TIMESTAMPING_RX_SOFTWARE as libc::c_int;
 /// Flag with which reads report the timestamps.
 const REPORT: libc::c_int = libc::SOF_TIMESTAMPING_SOFTWARE as libc::c_int;

@@ -72,8 +72,8 @@ mod tests {
 
     #[test]
     fn cpu_time_counts_work() {
-        // The process time is read first. Otherwise, CPU time that this thread uses between the two reads would count
-        // for the thread but not for the process.
+        // The process time is read first. If the thread time were read first, CPU time that this thread uses between
+        // the two reads would count for the thread but not for the process.
         let process = process_cpu_time();
         let thread = thread_cpu_time();
         let mut sum = 0_u64;

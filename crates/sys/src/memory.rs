@@ -4,8 +4,8 @@
 /// Smaller allocations come from areas that can shrink only at their end. A single allocation near the end that is
 /// still in use can prevent much freed memory from returning to the system.
 ///
-/// Each separate allocation costs a system call and page faults. This is acceptable for a few allocations per second,
-/// but not for an allocation in each request. With allocators other than glibc's, the function has no effect.
+/// Each separate allocation costs a system call and page faults. The cost is acceptable for a few allocations per
+/// second, but not for an allocation in each request. With allocators other than glibc's, the function has no effect.
 pub fn give_back_from(bytes: u32) {
     #[cfg(target_env = "gnu")]
     {

@@ -24,7 +24,7 @@ static TERMINAL: OnceLock<Terminal> = OnceLock::new();
 static IS_USED: AtomicBool = AtomicBool::new(false);
 
 /// Returns whether this process belongs to the foreground job of a terminal. A process in the background must not draw
-/// on the terminal. If it changes the terminal's settings, the kernel stops it.
+/// on the terminal. If a background process changes the terminal's settings, the kernel stops the process.
 #[must_use]
 pub fn is_in_foreground(terminal: BorrowedFd<'_>) -> bool {
     belongs_to_foreground(terminal.as_raw_fd())

@@ -80,7 +80,7 @@ impl AsFd for Tun {
     }
 }
 
-/// Selects the work that the program does for senders in the namespace.
+/// Selects the work that senders in the namespace leave to the program, such as computing checksums.
 fn offload(file: &File, flags: libc::c_uint) -> io::Result<()> {
     // SAFETY: TUNSETOFFLOAD takes a number, so it accesses no memory.
     check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(flags)) })?;

@@ -19,7 +19,7 @@ fn wait_for(socket: &Socket, interest: Interest) {
     assert_eq!(events.len(), 1, "no event within {LONG:?}");
 }
 
-/// Returns a connected pair of sockets. The first is the side that connected. Both are non-blocking.
+/// Returns a connected pair of sockets. The first socket is the side that connected. Both sockets are non-blocking.
 fn tcp_pair() -> (Socket, Socket) {
     let listener = Socket::listen_tcp(ANY_PORT.into(), 8, false).unwrap();
     let (client, connected) = Socket::connect_tcp(listener.local_addr().unwrap(), None).unwrap();

@@ -44,8 +44,7 @@ impl BodyReader {
         }
     }
 
-    /// Returns the number of next bytes that are certainly body data. Callers may skip these bytes without reading
-    /// them.
+    /// Returns how many of the next bytes are certainly body data. Callers may skip these bytes without reading them.
     #[inline]
     pub(crate) fn opaque_bytes(&self) -> u64 {
         match self {

@@ -1,8 +1,8 @@
 //! Buffer for the head of a message that arrives in one or more pieces.
 //!
-//! A head that arrives in one piece is parsed in place. Otherwise, pieces are collected. The pieces are parsed again
-//! only when the end of the head has arrived or the number of buffered bytes has doubled. The total time is therefore
-//! linear even if a peer sends single bytes, and invalid input is still rejected early.
+//! A head that arrives in one piece is parsed in place. The pieces of any other head are collected. The pieces are
+//! parsed again only when the end of the head has arrived or the number of buffered bytes has doubled. The total time
+//! is therefore linear even if a peer sends single bytes, and invalid input is still rejected early.
 
 /// Maximum size of a head, including its closing empty line and any empty lines before it.
 pub(crate) const MAX_BYTES: usize = 64 * 1024;
@@ -87,7 +87,7 @@ impl HeadBuffer {
             let whole = std::mem::take(self).buffered;
             return match parse(&whole).map_err(FeedError::Invalid)? {
                 Some((_, head)) => Ok(Feed::Complete { consumed: piece.len(), head }),
-                // `find_end` has found the only possible end of the head, so more input would not help.
+                // `find_end` has found the only possible end of the head. More input would therefore not help.
                 None => Err(FeedError::TooLarge),
             };
         }

@@ -172,7 +172,7 @@ pub enum Resolved {
 
 impl RangeRequest {
     /// Parses `bytes=` and a list of `first-last`, `first-` and `-length`. `None` for anything else, and for more than
-    /// [`MAX_RANGES`] ranges. In these cases a server ignores the header (RFC 9110 §14.2).
+    /// [`MAX_RANGES`] ranges. A server ignores such a header (RFC 9110 §14.2).
     pub fn parse(value: &[u8]) -> Option<Self> {
         let (unit, list) = split_once(value.trim_ascii(), b'=')?;
         if !unit.eq_ignore_ascii_case(b"bytes") {

@@ -1,7 +1,7 @@
 //! The server-side reader of requests.
 //!
 //! This reader works like [`crate::ResponseReader`], but is stricter about framing. If a server guesses the end of a
-//! request, an attacker can make it read a request that its client never sent.
+//! request, an attacker can make the server read a request that no client sent.
 
 use std::mem::MaybeUninit;
 
@@ -225,7 +225,8 @@ impl RequestReader {
         Ok(progress)
     }
 
-    /// Returns how many of the next bytes are certainly body data: the rest of the body, or of the current chunk.
+    /// Returns how many of the next bytes are certainly body data. These are the rest of the body, or of the current
+    /// chunk.
     pub fn opaque_bytes(&self) -> u64 {
         self.message.as_ref().map_or(0, |(_, body)| body.opaque_bytes())
     }

@@ -22,7 +22,7 @@ struct ReadResponse {
 }
 
 /// Reads `input` in pieces of the given sizes (repeated in turn), then ends the stream. If the entry in `skips` for a
-/// piece is true, the body data at the beginning of the piece is skipped instead of read.
+/// piece is `true`, the body data at the beginning of the piece is skipped, not read.
 fn read_all(kind: RequestKind, input: &[u8], sizes: &[usize], skips: &[bool]) -> Result<ReadResponse, Malformed> {
     read_all_with(&mut ResponseReader::new(), kind, input, sizes, skips)
 }

@@ -45,7 +45,7 @@ impl Base {
     }
 
     /// Replaces each `{name}` in a body with the query parameter of that name in the user's URL. If a parameter is
-    /// missing, the error is an example of a URL with this parameter.
+    /// missing, the text of the error is an example of a URL with this parameter.
     pub fn filled(&self, body: &str) -> Result<String, String> {
         let mut filled = body.to_owned();
         for name in ["miner"] {

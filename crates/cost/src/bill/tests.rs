@@ -136,8 +136,8 @@ fn deviations_of_the_study() {
     for (estimated, actual, computed, printed) in published {
         let percent = deviation_percent(&money(estimated), &money(actual)).unwrap().unwrap();
         assert_eq!(percent.to_decimal(1), computed, "{estimated}");
-        // Each amount was rounded to a tenth. The printed percentage must therefore lie between the percentages of the
-        // lowest and the highest amounts that round to the printed amounts.
+        // Each amount was rounded to a tenth. The printed percentage must therefore lie between the lowest and the
+        // highest percentage that the unrounded amounts allow.
         let half = "0.05SC".parse::<Money>().unwrap();
         let bound = |estimated: Money, actual: Money| deviation_percent(&estimated, &actual).unwrap().unwrap();
         let (estimated, actual) = (money(estimated), money(actual));

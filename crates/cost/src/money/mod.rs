@@ -23,7 +23,7 @@ const PRINTED_DECIMALS: u32 = 2;
 /// Significant digits of a printed amount that is too small for [`PRINTED_DECIMALS`].
 const PRINTED_DIGITS: u32 = 2;
 
-/// An exact amount in a currency. It can be negative.
+/// An exact amount in a currency. The amount can be negative.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Money {
     /// The number of units of the currency.

@@ -1,11 +1,11 @@
 //! Turns, which are periods with or without arrival timestamps of the kernel.
 //!
-//! For each timestamp of a segment, the kernel reads a clock. If a client only sends small requests, the kernel's clock
-//! reads take about 2 % of the client's CPU time. At high read rates, time is therefore divided into turns. The kernel
-//! takes timestamps in only one of eight turns, chosen at random. Bytes that arrived in a turn with timestamps
-//! represent eight times as many reads, even if the bytes are read later. After this thread has stood still, the kernel
-//! takes all timestamps for some time, because a client that has stopped is likely to stop again, and only a few reads
-//! show each stop.
+//! For each timestamp of a segment, the kernel reads a clock. If a client only sends small requests, these clock reads
+//! take about 2 % of the client's CPU time. At high read rates, time is therefore divided into turns. The kernel takes
+//! timestamps in only one of eight turns, chosen at random. If the bytes of a sampled read arrived in such a turn, the
+//! read represents eight times as many reads. It does not matter when the bytes were read. A thread that has stood
+//! still is likely to stand still again, and only a few reads show each of these stops. After a stop, the kernel
+//! therefore takes all timestamps for some time.
 
 use crate::plan::ArrivalTimes;
 use measure::Instant;
@@ -13,17 +13,17 @@ use measure::values::random;
 use std::time::Duration;
 use sys::arrival::ArrivalTimestamps;
 
-/// Smallest number of reads per sample at which the kernel takes timestamps in only some of the turns. Below this
-/// number, it takes timestamps all the time.
+/// If only one of at least this many reads is sampled, the kernel takes timestamps in only some of the turns. If a
+/// larger share of the reads is sampled, it takes timestamps all the time.
 const EVERY_MIN: u32 = 16;
-/// Length of a turn. A turn is short compared with an interval, and long compared with the time that switching
-/// timestamps on or off takes.
+/// Length of a turn. A turn is much shorter than an interval, and much longer than it takes to switch timestamps on or
+/// off.
 const TURN: Duration = Duration::from_millis(50);
 /// On average, one in this many turns has timestamps.
 const TURNS: u32 = 8;
 /// Longest normal gap between two checks. If a gap is longer, the thread stood still. At high read rates, a thread
-/// makes a check about every 0.5 ms. The limit is not lower, because gaps of 2 ms are frequent on a busy host, so the
-/// turns with timestamps contain enough of these gaps without any special treatment.
+/// makes a check about every 0.5 ms. Shorter gaps need no special treatment. Gaps of 2 ms, for example, are so frequent
+/// on a busy host that enough of them fall into turns with timestamps.
 const STILL: Duration = Duration::from_millis(5);
 /// Time after a standstill during which the kernel takes all timestamps. The usual reasons for a standstill, such as a
 /// CPU quota or a pause of the machine, recur within this time.
@@ -97,10 +97,10 @@ impl Turns {
     /// sampled. Returns `None` if the sample must not be used, because this thread had switched timestamps off when the
     /// bytes arrived. The bytes may still have a timestamp if another thread had switched timestamps on.
     ///
-    /// A sample that arrived while this thread stood still is not multiplied by [`TURNS`]. Otherwise, a stop would
-    /// count eight times if it happened in a turn with timestamps, and not at all if it happened in another turn. The
-    /// clock detects a single stop even without timestamps (`run_loop/observation/client_stalls.rs`). During later
-    /// stops, timestamps are taken all the time.
+    /// A sample that arrived while this thread stood still represents only `every` reads. If such a sample were
+    /// multiplied by [`TURNS`], a stop in a turn with timestamps would count eight times, and a stop in another turn
+    /// would not count at all. The clock alone detects a single stop, even without timestamps
+    /// (`run_loop/observation/client_stalls.rs`). During later stops, timestamps are taken all the time.
     pub fn stands_for(&self, arrived: Instant, every: u32) -> Option<u32> {
         let within = |(from, to): (Instant, Instant)| from < arrived && arrived <= to;
         let all = self.all_since.is_some_and(|since| since <= arrived) || within(self.all_before);

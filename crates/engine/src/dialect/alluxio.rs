@@ -12,7 +12,7 @@ impl Dialect for Alluxio {
         Form::by_method(access)
     }
 
-    /// Returns the base, which is already the path of the bucket.
+    /// Returns `base`, because it is already the path of the bucket.
     fn container(&self, _: Access, base: &str) -> Option<String> {
         Some(base.to_owned())
     }

@@ -38,7 +38,7 @@ pub enum Access {
     Delete,
 }
 
-/// Common part of all requests of one kind in a dialect.
+/// The method, checks and timeouts that all requests of one kind share in a dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Form {
     /// The method.
@@ -47,13 +47,13 @@ pub struct Form {
     pub kind: OpKind,
     /// Header fields that are sent unless the user sets them.
     pub headers: &'static [(&'static str, &'static str)],
-    /// Header fields that a good response must have.
+    /// Header fields that a successful response must have.
     pub expected: &'static [(&'static str, &'static str)],
-    /// `true` if the `ETag` of a good response is the object's name.
+    /// `true` if the `ETag` of a successful response is the object's name.
     pub etag_is_name: bool,
     /// `true` if ranges may be requested.
     pub ranges: bool,
-    /// Extent of the checks of a body, if it is a CAR or a block from a gateway.
+    /// Depth of the block checks, for bodies that are CARs or blocks from a gateway; `None` for other bodies.
     pub blocks: Option<Depth>,
     /// Default timeout for the head of a response and for the next byte of a body; `None` for the usual default.
     pub timeout: Option<Duration>,
@@ -127,8 +127,8 @@ pub trait Dialect: std::fmt::Debug {
         Ok(target)
     }
 
-    /// Returns the part of a target before the slash and the key, if users choose keys. Returns `None` if names are
-    /// derived from the content.
+    /// Returns the path of the bucket or folder, which is the part of a target in front of the slash and the key.
+    /// `None` for systems in which users cannot choose keys, because names are derived from the content.
     fn container(&self, access: Access, base: &str) -> Option<String>;
 
     /// Returns the query of every request, without the question mark; `None` if there is none.

@@ -50,7 +50,7 @@ impl Failure {
         }
     }
 
-    /// Returns the error code, for the example of the failure.
+    /// Returns the error code, which reports show with an example of the failure.
     pub(crate) fn detail(self) -> Option<String> {
         match self {
             Self::Reset(code) | Self::GoneAway(code) | Self::BadStream(code) | Self::BadConnection(code) => {

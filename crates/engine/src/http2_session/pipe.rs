@@ -48,7 +48,7 @@ impl Pipe {
         self.keep(bytes);
     }
 
-    /// Adds the first `bytes` bytes of a buffer without a copy. [`Self::take_back`] must be called afterwards.
+    /// Adds the first `bytes` bytes of a buffer, without copying them. [`Self::take_back`] must be called afterwards.
     pub fn lend(&mut self, buffer: Box<[u8]>, bytes: usize) {
         self.count(&buffer[..bytes]);
         (self.lent, self.lent_left) = (buffer, 0..bytes);

@@ -15,9 +15,8 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// Maximum number of rounds in which the connection and its streams are polled. Without a defect, this limit is not
-/// reached, because the connection and the streams wake each other only a few times while the bytes of one read are
-/// processed.
+/// Maximum number of rounds of polling the connection and its streams. The connection and the streams wake each other
+/// only a few times while they process the bytes of one read. Only a defect can reach this limit.
 const ROUNDS_MAX: usize = 64;
 
 /// An event of a stream.
@@ -34,7 +33,7 @@ pub(crate) struct Event {
 /// Kind of an event, with the data that arrived.
 #[derive(Debug)]
 pub(crate) enum EventKind {
-    /// An interim (1xx) head has arrived. The value is the number of interim heads so far.
+    /// An interim (1xx) head has arrived. The number counts the interim heads so far, including this one.
     Interim(u32),
     /// The final head has arrived.
     Head(Box<Parts>),
@@ -134,8 +133,8 @@ impl Session {
         }
     }
 
-    /// Returns whether some of the added bytes are not processed yet, because too much output waits to be sent. The
-    /// caller should add no more bytes until these bytes are processed.
+    /// Returns whether some of the added bytes are not processed yet, because too much output waits to be sent. While
+    /// the result is `true`, the caller should add no more bytes.
     pub(crate) fn input_waits(&self) -> bool {
         self.connection.is_some() && self.pipe.0.borrow().has_input()
     }

@@ -17,7 +17,7 @@ use wire::response::MAX_INTERIM_HEADS;
 const RESERVED_BYTES: usize = 64 * 1024;
 
 /// Identity of a stream. A key consists of the stream's place in the session's table, and the number of earlier streams
-/// in this place.
+/// that used this place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(super) place: u32,

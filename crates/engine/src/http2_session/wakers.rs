@@ -21,8 +21,8 @@ impl Wake for WakeFlag {
     }
 }
 
-/// Places of the streams that must be polled, each at most once. Wakers must be usable from other threads, so a lock is
-/// needed, although it is never contended.
+/// Places (indexes in the session's table) of the streams that must be polled, each at most once. Wakers must be usable
+/// from other threads, so a lock is needed, although it is never contended.
 #[derive(Debug, Default)]
 pub(super) struct WakeQueue(Mutex<Vec<u32>>);
 
@@ -47,7 +47,7 @@ pub(super) struct StreamWaker {
 }
 
 impl StreamWaker {
-    /// Returns the waker for a place that is not in the queue yet.
+    /// Returns the waker for the stream at `place`. The place is not in the queue yet.
     pub fn new(place: u32, queue: &Arc<WakeQueue>) -> Arc<Self> {
         Arc::new(Self { place, woken: AtomicBool::new(false), queue: Arc::clone(queue) })
     }

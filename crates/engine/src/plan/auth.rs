@@ -19,7 +19,7 @@ pub enum Auth {
         signer: Box<Signer>,
         /// Part of the request that contains the signature.
         place: SignaturePlace,
-        /// Part of a body that the signature covers, and the framing that this requires.
+        /// Part of a body that the signature covers. It determines the framing of the body.
         payload: S3Payload,
     },
     /// Anonymous requests to S3. Error messages in the responses are parsed in the same way as for signed requests.
@@ -62,7 +62,7 @@ pub struct Opening {
     pub target: String,
     /// The request, which may contain secrets.
     pub request: RequestPlan,
-    /// Function that extracts the header line of the session from the body of a good response.
+    /// Function that extracts the header line of the session from the body of a successful response.
     pub read: fn(&[u8]) -> Option<String>,
     /// Function that extracts the reason for a refusal from the body of the response.
     pub reason: fn(&[u8]) -> Option<String>,
@@ -109,7 +109,7 @@ pub enum SignaturePlace {
     Query(u32),
 }
 
-/// Part of a request body that the signature covers, and the framing that this requires.
+/// Part of a request body that the signature covers. It determines the framing of the body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum S3Payload {
     /// The signature does not cover the body.

@@ -18,7 +18,7 @@ pub struct Batch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchObjects {
     /// The oldest existing objects that operations of this thread have written. A batch has as many of these objects as
-    /// fit. If there are none, the operation makes another request of the mix.
+    /// fit. If there are none, the operation makes another request of the plan's mix.
     Written {
         /// Index of the request that is made instead. This request must write an object.
         instead: usize,
@@ -61,8 +61,8 @@ impl RequestPlan {
         }
     }
 
-    /// Returns whether the request has the body that a batch needs, and whether the plan keeps the response, which must
-    /// be parsed. Always `true` for a request without a batch.
+    /// Returns whether a request with a batch can be sent and judged: it has the body that a batch needs, and its
+    /// response is kept so that it can be parsed. Always `true` for a request without a batch.
     pub(super) fn can_carry_its_batch(&self) -> bool {
         let has_message = || self.body.as_ref().is_some_and(|body| matches!(body.source, Source::Own));
         !matches!(self.pick, Pick::Batch(_)) || has_message() && matches!(self.response_body, ResponseBody::Kept)

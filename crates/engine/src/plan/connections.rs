@@ -24,7 +24,7 @@ pub enum Route {
     Unix(PathBuf),
 }
 
-/// A rule that makes the connections of an origin lead to another host or port.
+/// A rule by which the connections for an origin go to another host or port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectTo {
     /// Host of the URL; `None` for any host.

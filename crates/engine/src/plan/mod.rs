@@ -1,7 +1,7 @@
 //! The plan of a run. A plan is valid by construction.
 //!
-//! All text in a plan is already parsed. The settings of a plan are independent: none of them requires another one. The
-//! code that creates a plan must first report all mistakes of the user.
+//! All text in a plan is already parsed. Each setting can be changed without the others. The code that creates a plan
+//! must first report all mistakes of the user.
 
 mod auth;
 mod batch;
@@ -114,10 +114,10 @@ impl LoadModel {
     }
 }
 
-/// The stop rule. The first limit that is reached ends the window.
+/// The stop rule. The first limit that is reached ends the measured window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StopAfter {
-    /// Limit for the length of the window.
+    /// Limit for the length of the measured window.
     pub time: Option<Duration>,
     /// Limit for the number of operations.
     pub ops: Option<NonZeroU64>,
@@ -219,9 +219,9 @@ pub struct Plan {
     pub load: LoadModel,
     /// The stop rule.
     pub stop: StopAfter,
-    /// Time during which load is applied before the window.
+    /// Time during which load is applied before the measured window.
     pub warmup: Duration,
-    /// Time during which operations in flight may continue after the window.
+    /// Time during which operations in flight may continue after the measured window.
     pub drain: Duration,
     /// Timeouts.
     pub timeouts: Timeouts,

@@ -6,7 +6,8 @@ use std::time::Duration;
 /// A request that an operation repeats until the server has done the work that it accepted earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Poll {
-    /// Index of the request in the mix. The weight of the request must be 0, so that no operation begins with a poll.
+    /// Index of the request in the plan's mix of requests. The weight of the request must be 0, so that no operation
+    /// begins with a poll.
     pub request: usize,
     /// Pause before each poll.
     pub every: Duration,
@@ -23,8 +24,8 @@ pub enum PollCheck {
 }
 
 impl PollCheck {
-    /// Returns whether a request was refused because the server has already accepted the work, given the error message.
-    /// The server may have accepted the work in an earlier run, or in a request whose response was lost.
+    /// Returns whether the error message of a refused request means that the server has already accepted the work. The
+    /// server may have accepted the work in an earlier run, or in a request whose response was lost.
     pub(crate) fn is_accepted_before(self, message: &[u8]) -> bool {
         match self {
             Self::SiadUpload => {

@@ -34,7 +34,7 @@ pub enum Pick {
     /// A new object that this operation writes. The object does not belong to the dataset.
     Fresh,
     /// The oldest existing object that an operation of the same thread has written as [`Pick::Fresh`]. If there is no
-    /// such object, the operation makes another request of the mix instead.
+    /// such object, the operation makes another request of the plan's mix instead.
     Written {
         /// Index of the request that is made instead. This request must write an object.
         instead: usize,
@@ -125,9 +125,9 @@ pub struct Checks {
     pub headers: Vec<Header>,
     /// `true` if the request asks for an encoded (compressed) body.
     pub encoding_asked: bool,
-    /// `true` if the `ETag` must be the last part of the path, in quotes. Systems that name objects by their content
-    /// send this `ETag`. If an encoded body was requested, the name in the `ETag` may end with `.gz`. The check applies
-    /// only to the URLs of a list.
+    /// `true` if the `ETag` must be the last part of the path, in quotes. Systems that name objects by a hash of their
+    /// content send this `ETag`. If an encoded body was requested, the name in the `ETag` may end with `.gz`. The check
+    /// applies only to the URLs of a list.
     pub etag_is_name: bool,
 }
 
@@ -135,13 +135,13 @@ pub struct Checks {
 pub const EXPECTED_HEADERS_MAX: usize = wire::response::MAX_HEADERS;
 
 impl Checks {
-    /// Returns the number of header fields that a good response must have.
+    /// Returns the number of header fields that a successful response must have.
     pub(crate) fn fields(&self) -> usize {
         self.headers.len() + usize::from(self.etag_is_name)
     }
 }
 
-/// Use of the bodies of good responses.
+/// Use of the bodies of successful responses.
 #[derive(Clone, Debug, Default)]
 pub enum ResponseBody {
     /// Bodies are discarded. Large bodies are discarded inside the kernel.
@@ -153,8 +153,8 @@ pub enum ResponseBody {
     ComparedWithFiles(Arc<LocalFiles>),
     /// Bodies are hashed, and the checksum must match. Only whole objects can be hashed.
     Hashed(ExpectedChecksum),
-    /// Bodies are CARs or blocks from an IPFS gateway. The blocks are checked to this extent while they arrive. Only
-    /// the targets of a list can be checked, because their paths name the content.
+    /// Bodies are CARs or blocks from an IPFS gateway. [`Depth`] determines how the blocks are checked while they
+    /// arrive. Only the targets of a list can be checked, because their paths name the content.
     Gateway(Depth),
     /// Bodies of up to [`MESSAGE_BYTES_MAX`] bytes are kept, and are parsed when they are complete.
     Kept,
@@ -163,7 +163,7 @@ pub enum ResponseBody {
 }
 
 impl ResponseBody {
-    /// Returns whether bodies are compared with the content of the object that an earlier request wrote.
+    /// Returns whether bodies are compared with the known content of an object that an earlier request wrote.
     #[must_use]
     pub fn is_compared(&self) -> bool {
         matches!(self, Self::Compared(_) | Self::ComparedWithFiles(_))
@@ -181,7 +181,7 @@ pub enum ExpectedChecksum {
     FromResponse,
 }
 
-/// Requests that follow a good response within the same operation.
+/// Requests that follow a successful response within the same operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Then {
     /// No further request.
@@ -200,8 +200,8 @@ pub enum Then {
     Poll(Poll),
 }
 
-/// A multipart upload. The requests of the upload are given by their indexes in the mix. These requests must have
-/// weight 0, so that no operation begins with such a request.
+/// A multipart upload. The requests of the upload are given by their indexes in the plan's mix of requests. These
+/// requests must have weight 0, so that no operation begins with such a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Multipart {
     /// Index of the request that uploads a part. The body of this request is the object's content or file.
@@ -245,13 +245,13 @@ pub struct RequestPlan {
     pub pick: Pick,
     /// Path and query of these requests, if they are fixed. `None` if the path and query of an object are used.
     pub path: Option<Box<str>>,
-    /// Query, without the question mark. If the path already has a query, this query is appended.
+    /// Query, without the question mark. If the path already has a query, this field is appended to it.
     pub query: Option<Box<str>>,
     /// Requests that follow within the same operation.
     pub then: Then,
     /// The checks of responses.
     pub checks: Checks,
-    /// Use of the bodies of good responses.
+    /// Use of the bodies of successful responses.
     pub response_body: ResponseBody,
 }
 
@@ -319,7 +319,7 @@ impl Mix {
     /// Returns a mix of requests with weights. Returns `None` in these cases:
     ///
     /// * No request has a weight above 0.
-    /// * A request refers to another request that should write objects, but the other request does not write objects.
+    /// * A request refers to another request that should write objects but does not.
     /// * A request deletes a batch but was not made by [`RequestPlan::delete_batch`].
     /// * A request polls, but the response bodies that polling needs are not kept.
     #[must_use]

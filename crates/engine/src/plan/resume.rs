@@ -13,8 +13,7 @@ pub struct ResumedUpload {
     pub upload_id: Box<str>,
     /// Parts that the server has, each with its number and its ETag.
     pub parts: Vec<(u16, Box<str>)>,
-    /// `true` if the earlier run may have asked the server to complete the upload. In this case, a successful response
-    /// to the next request that completes the upload does not prove that the object is stored
-    /// ([`crate::OpEntry::completed_again`]).
+    /// `true` if the earlier run may have asked the server to complete the upload. If so, the next request that
+    /// completes the upload may succeed although the object is not stored ([`crate::OpEntry::completed_again`]).
     pub may_be_complete: bool,
 }

@@ -10,8 +10,9 @@ use std::time::Duration;
 /// Rules for retries.
 ///
 /// After a transient failure, as defined by [`is_transient`], a request is retried until it succeeds or the run ends. A
-/// refused request is retried a few times. Some servers refuse requests at random, and a signature may have been
-/// refused because the host's clock was set a moment ago. A request with wrong credentials is not retried.
+/// refused request is retried a few times. Some servers refuse requests at random. A server also refuses a signature
+/// with a wrong time, for example just before the host's clock is corrected. A request with wrong credentials is not
+/// retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// Maximum pause before the first retry. The maximum doubles with each further retry, up to `longest`.

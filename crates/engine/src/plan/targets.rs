@@ -136,7 +136,7 @@ pub enum ObjectQuery {
     SourceFile,
 }
 
-/// Objects of an area that a run uses.
+/// Those objects of an area that a run uses.
 #[derive(Clone, Debug)]
 pub enum Members {
     /// All objects of the set.
@@ -151,7 +151,7 @@ pub enum Members {
         /// Number of the first of the remaining objects.
         from: u64,
     },
-    /// The objects with these numbers that runs wrote in addition to the dataset.
+    /// Objects that runs wrote in addition to the dataset, given by their numbers.
     Fresh(Box<[u64]>),
 }
 
@@ -160,7 +160,7 @@ pub enum Members {
 pub enum Subject {
     /// One of [`Targets`], by index.
     Target(u64),
-    /// An object with this number that the run writes in addition to the objects of the dataset.
+    /// An object that the run writes in addition to the objects of the dataset, given by its number.
     Fresh(u64),
     /// Not an object: the bucket or folder that contains the objects.
     Container,
@@ -202,8 +202,8 @@ impl Area {
             }
             (Subject::Target(index), _) => self.set.read(self.number(index)?, key),
             (Subject::Fresh(number), _) => {
-                // The new object has the same size as an object of the dataset. The name of the new object contains the
-                // dataset's seed, and differs from the names of all objects of the dataset.
+                // The new object has the same size as an object of the dataset. Its name contains the dataset's seed,
+                // and differs from the names of all objects of the dataset.
                 let dataset = self.set.dataset()?;
                 let size = dataset.size(number.checked_rem(dataset.count())?)?.0;
                 key.clear();
@@ -274,7 +274,7 @@ impl Targets {
         Self { origins, objects: Objects::Set(Box::new(area)) }
     }
 
-    /// Returns a list of URLs with these origins, which is still empty.
+    /// Returns an empty list of URLs, for these origins.
     #[must_use]
     pub fn at(origins: Vec<Origin>) -> Self {
         Self { origins, objects: Objects::default() }
@@ -328,7 +328,7 @@ impl Targets {
         }
     }
 
-    /// Returns the set and its place, if the targets are a set.
+    /// Returns the set of objects and its place at the server; `None` if the targets are a list of URLs.
     #[must_use]
     pub fn area(&self) -> Option<&Area> {
         match &self.objects {

@@ -12,9 +12,9 @@ use crate::random::{Stream, bits};
 pub struct Zipf {
     objects: u64,
     exponent: f64,
-    /// Values of [`Self::area`] at both ends.
+    /// Range of [`Self::area`] from which values are drawn.
     areas: (f64, f64),
-    /// Maximum difference between the nearest rank and the drawn value at which the rank is accepted without a test.
+    /// If the nearest rank exceeds the drawn value by at most this much, it is accepted without a test.
     accepted: f64,
 }
 
@@ -44,7 +44,8 @@ impl Zipf {
     /// Returns the object of operation `number`, in 0..objects.
     #[must_use]
     pub fn choose(self, seed: u64, number: u64) -> u64 {
-        // Each draw of an operation has its own index. These indexes differ in the upper bits.
+        // Each draw of an operation has its own index. The number of the draw is in the upper bits of the index. These
+        // indexes differ in the upper bits.
         let draws = (0..=u8::MAX).map(|attempt| {
             let bits = bits(seed, Stream::Object, number ^ u64::from(attempt) << 56);
             (bits >> 11) as f64 / (1_u64 << 53) as f64
@@ -77,12 +78,12 @@ impl Zipf {
     }
 }
 
-/// Returns (e^x − 1) / x, also near 0.
+/// Returns (e^x − 1) / x, which stays accurate for x near 0.
 fn expm1_ratio(x: f64) -> f64 {
     if x.abs() > 1e-8 { x.exp_m1() / x } else { 1.0 + x / 2.0 }
 }
 
-/// Returns ln(1 + x) / x, also near 0.
+/// Returns ln(1 + x) / x, which stays accurate for x near 0.
 fn ln_1p_ratio(x: f64) -> f64 {
     if x.abs() > 1e-8 { x.ln_1p() / x } else { 1.0 - x / 2.0 }
 }

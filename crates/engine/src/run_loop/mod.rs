@@ -192,7 +192,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
         ops.map(|op| op.sent_so_far(self.plan.mix.requests()[op.request].sends_object())).sum()
     }
 
-    /// Returns the properties of the server from the first good response, if there was one.
+    /// Returns the properties of the server from the first successful response, if there was one.
     #[must_use]
     pub fn first_response(&self) -> Option<&FirstResponse> {
         self.first_response.found.as_ref()
@@ -232,7 +232,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
         if self.end_if_over(net, now) { Step::Done } else { Step::WaitUntil(self.next_due(now)) }
     }
 
-    /// Ends the window if a command requests the end.
+    /// Ends the measured window if a command requests the end.
     fn apply_commands(&mut self, now: Instant) {
         let stop_at = self.control.stop_at();
         if stop_at < self.recorder.timeline().window_end() {
@@ -318,8 +318,8 @@ impl<'p, N: Network> RunLoop<'p, N> {
         now
     }
 
-    /// Returns whether the run was stopped, and no operation in flight does anything but wait for its next retry. There is
-    /// then no response to wait for.
+    /// Returns whether the run was stopped, and all operations in flight only wait for a retry. There is then no
+    /// response to wait for.
     fn only_waits_for_retries(&self) -> bool {
         self.control.reason().is_some()
             && self.plan.retry.is_some()
@@ -338,7 +338,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
             self.recorder.end_window(now);
         }
         if self.plan.stop.bytes.is_some() {
-            // The last of the requested bytes may have arrived in this step, which ends the window.
+            // The last of the requested bytes may have arrived in this step, which ends the measured window.
             self.apply_commands(now);
         }
         let window_end = self.recorder.timeline().window_end();

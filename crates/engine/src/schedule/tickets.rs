@@ -2,9 +2,9 @@
 //!
 //! Each operation has a number, from which its object and range are computed. If a run has a limited number of
 //! operations, all threads draw their numbers from one [`Budget`]. Threads draw batches of numbers, so that they need
-//! not access the shared counter for every operation. The batches become smaller towards the end of the run. Otherwise,
-//! one thread could have no operations left while another thread has many. The numbers of a run can have an upper bound
-//! (see [`crate::Control::let_start_below`]).
+//! not access the shared counter for every operation. The batches become smaller towards the end of the run. If they
+//! did not become smaller, one thread could have no operations left while another thread has many.
+//! [`crate::Control::let_start_below`] can set an upper bound for the numbers of a run.
 
 use measure::values::random::mix;
 use std::sync::Arc;

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use wire::sigv4::Timestamp;
 
 /// Carries out a plan, with a separate network for each thread. Returns the intervals of all threads, merged by their
-/// start, and the operations. Simulated threads run one after the other. All threads share the operation budget, but a
-/// stall affects only its own thread.
+/// start, and the operations. Simulated threads run one after the other. All threads share one budget of operations,
+/// but a stall affects only its own thread.
 pub fn simulate<S: SimServer>(plan: &Plan, network: impl Fn(u32) -> SimNetwork<S>) -> (Vec<Interval>, Vec<OpEntry>) {
     let mut merged: BTreeMap<(Instant, usize), Interval> = BTreeMap::new();
     let ops = simulate_until(plan, network, |interval| {
@@ -27,7 +27,7 @@ pub fn simulate<S: SimServer>(plan: &Plan, network: impl Fn(u32) -> SimNetwork<S
 }
 
 /// Carries out a plan like [`simulate`], but passes the intervals to `decided`, thread by thread, and keeps none. The
-/// window ends when `decided` returns `true`, as if a controller had ended it.
+/// measured window ends when `decided` returns `true`, as if a controller had ended it.
 pub fn simulate_until<S: SimServer>(
     plan: &Plan,
     network: impl Fn(u32) -> SimNetwork<S>,

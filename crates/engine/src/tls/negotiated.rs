@@ -9,8 +9,8 @@ use x509_cert::der::Decode;
 /// Maximum number of bytes of a certificate's name that are kept.
 const NAME_BYTES_MAX: usize = 256;
 
-/// Result of the TLS handshake on the connection of the first good response. Names come from the server and are not
-/// trusted.
+/// Result of the TLS handshake on the connection of the first successful response. Names come from the server and are
+/// not trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Negotiated {
     /// Protocol version, such as `TLSv1.3`.

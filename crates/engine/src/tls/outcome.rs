@@ -47,7 +47,7 @@ pub(crate) fn of_record(error: &Error, phase: Phase, unanswered: bool) -> Attemp
     AttemptOutcome::failed(class, cause, phase)
 }
 
-/// Returns the details of an error, for the example of the failure.
+/// Returns the details of an error, which reports show with an example of the failure.
 pub(crate) fn detail(error: &Error) -> String {
     match error {
         Error::AlertReceived(alert) => format!("alert {} ({alert:?})", u8::from(*alert)),

@@ -89,7 +89,7 @@ impl Session {
         self.unattributed.add(bytes as u64);
     }
 
-    /// Returns the number of received bytes that can be counted now that another `body` bytes are known to be content.
+    /// Records that `body` more of the received bytes are content. Returns how many received bytes can be counted now.
     #[inline]
     pub(crate) fn attribute(&mut self, body: usize) -> usize {
         self.unattributed.attribute(body as u64) as usize
@@ -115,8 +115,8 @@ impl Session {
         Ok((!self.tls.is_handshaking()).then(|| input.len() - rest.len()))
     }
 
-    /// Decrypts `input`. Calls `see` with every piece of plaintext, until `see` returns `false`. Before an error for a
-    /// damaged record is returned, `see` gets the plaintext before that record.
+    /// Decrypts `input`. Calls `see` with every piece of plaintext, until `see` returns `false`. If a record is
+    /// damaged, `see` gets the plaintext of the records before it, and then the error is returned.
     #[inline]
     pub(crate) fn feed(&mut self, input: &[u8], mut see: impl FnMut(&[u8]) -> bool) -> Result<(), Error> {
         let mut rest = input;
@@ -170,7 +170,8 @@ impl Session {
             match self.tls.write_tls(&mut put) {
                 Ok(bytes) => sent += bytes,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                // The bytes sent before the error are returned. The next call returns the error again.
+                // The caller gets the number of bytes that were sent before the error. The next call returns the error
+                // again.
                 Err(_) if sent > 0 => break,
                 Err(error) => return Err(error),
             }

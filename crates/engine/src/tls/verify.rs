@@ -46,8 +46,8 @@ impl Verifier {
     }
 }
 
-/// Returns whether a certificate was refused because it is the certificate of a CA. webpki checks the dates first, so
-/// the result is `false` for an expired certificate.
+/// Returns whether a certificate was refused because it is the certificate of a CA. webpki checks the dates first. The
+/// result is therefore `false` for an expired certificate.
 pub(super) fn is_of_authority(error: &CertificateError) -> bool {
     let CertificateError::Other(other) = error else { return false };
     matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))

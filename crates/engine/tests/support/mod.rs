@@ -80,9 +80,9 @@ pub fn run(plan: &Plan) -> Keep {
 /// Maximum number of tries of a test whose server must close its connections in time.
 pub const TRIES: usize = 20;
 
-/// Returns whether the only attempt of an operation ended too late for a stale connection. The client then concludes
-/// that the server worked on the request. In a test whose server closes connections immediately, this means that the
-/// host was busy.
+/// Returns whether the only attempt of an operation ended too late to count as an attempt on a stale connection. The
+/// client then concludes that the server worked on the request. In a test whose server closes connections immediately,
+/// this means that the host was busy.
 pub fn closed_late(op: &engine::OpEntry) -> bool {
     op.attempts == 1 && op.sent.is_some_and(|sent| op.end.since(sent) > ms(5))
 }

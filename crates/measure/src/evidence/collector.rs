@@ -40,8 +40,8 @@ impl Collector {
         }
     }
 
-    /// Declares that slots start the operations. With think time, each operation of a slot has a planned start, which
-    /// would otherwise look like a schedule of arrivals.
+    /// Declares that slots start the operations. With think time, slots also plan the starts of their operations.
+    /// Without this call, these plans would look like a schedule of arrivals.
     pub fn of_slots(&mut self) {
         if self.source == Source::Arrivals {
             self.source = Source::PausingSlots;

@@ -1,8 +1,8 @@
 //! The first and the last operations of a run.
 //!
 //! The first operations arrive at an idle target. In a closed run, the last operations end while no new operations
-//! start. Between these two edges, the number of operations in flight is constant. Only the edges show how service
-//! times depend on this number.
+//! start. Between these two edges, the number of operations in flight is constant. Only the edges therefore show how
+//! service times depend on the number of operations in flight.
 
 use crate::sample::outcome::OpOutcome;
 use crate::sample::{OpKind, OpSample};

@@ -56,9 +56,9 @@ pub struct FlowSample {
     pub send_window: u64,
     /// Time during which data was waiting or in flight to the peer, in nanoseconds.
     pub busy: u64,
-    /// The part of this time in which the peer's receive window was full, in nanoseconds.
+    /// The part of [`Self::busy`] in which the peer's receive window was full, in nanoseconds.
     pub window_limited: u64,
-    /// The part of this time in which the client's send buffer was too small, in nanoseconds.
+    /// The part of [`Self::busy`] in which the client's send buffer was too small, in nanoseconds.
     pub buffer_limited: u64,
 }
 
@@ -79,9 +79,9 @@ pub struct FlowControl {
     pub shortest_nanos: u64,
     /// Sum of the times in which data was waiting or in flight to the peer.
     pub busy_nanos: u64,
-    /// Sum of the parts of these times in which the peer's receive window was full.
+    /// Sum of the times in which the peer's receive window was full.
     pub window_limited_nanos: u64,
-    /// Sum of the parts of these times in which the client's send buffer was too small.
+    /// Sum of the times in which the client's send buffer was too small.
     pub buffer_limited_nanos: u64,
 }
 
@@ -163,8 +163,8 @@ impl NetworkPaths {
         self.full > self.sampled / 2
     }
 
-    /// Returns two means over the samples that show a full link, in nanoseconds. The first is the mean of the
-    /// round-trip times. The second is the mean of the shortest round-trip times of the same connections.
+    /// Returns two means over the samples that show a full link, in nanoseconds. The first mean is that of the
+    /// round-trip times. The second mean is that of the shortest round-trip times of the same connections.
     #[must_use]
     pub fn round_trips(&self) -> Option<(f64, f64)> {
         let mean = |nanos: u64| nanos as f64 / self.full as f64;

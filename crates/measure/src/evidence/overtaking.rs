@@ -1,9 +1,9 @@
 //! Counts how often operations in flight overtake each other.
 //!
 //! The recorder marks one operation at a time, at the start of the operation. The marked operation overtakes every
-//! operation that is in flight both when the marked operation starts and when it ends. If service times are independent
-//! of each other, the expected share of overtaken operations is `E[(R′ − R)⁺] / E[R]`, where R and R′ are two
-//! independent service times. This share is the Gini coefficient of the service times. The formula is true for any
+//! operation that is in flight both when the marked operation starts and when it ends. Suppose that service times are
+//! independent of each other, and let R and R′ be two of them. The expected share of overtaken operations is then
+//! `E[(R′ − R)⁺] / E[R]`. This share is the Gini coefficient of the service times. The formula is true for any
 //! distribution, because the remaining time of an operation in flight has the equilibrium distribution of the renewal
 //! process (Cox 1962, §5). Operations that wait in one queue overtake each other less often.
 

@@ -1,8 +1,8 @@
 //! Pauses of the target. In a pause, no operation ends although many operations are in flight.
 //!
-//! A pause delays all operations that are in flight. The response times of these operations differ widely, but the
-//! operations end in the order in which they were sent, as if they had waited in a queue. Operations that were in
-//! flight during a pause are therefore left out when overtaking is evaluated.
+//! A pause delays all operations that are in flight. The response times of these operations differ widely. The
+//! operations nevertheless end in the order in which they were sent, as if they had waited in a queue. Operations that
+//! were in flight during a pause are therefore left out when overtaking is evaluated.
 
 use crate::time::Instant;
 

@@ -11,8 +11,7 @@ pub struct ClientLoad {
     /// Busy time of the busiest run-loop thread, as a share of the interval. Busy time is CPU time without
     /// busy-waiting, plus the time during which the thread could not pass on its results.
     pub busy: f64,
-    /// Share of the busiest thread's polls in which the thread did not have to wait, because events such as responses
-    /// had already arrived.
+    /// Share of the busiest thread's polls that ended at once, because events such as responses had already arrived.
     pub unread: f64,
     /// Time during which a run-loop thread was ready to run but had no core, as a share of the interval.
     pub run_delay: f64,
@@ -46,8 +45,8 @@ pub struct ClientLoad {
 }
 
 impl ClientLoad {
-    /// Returns the combined load of two threads or hosts in the same interval. The combined load consists of the larger
-    /// value of each share, of [`Self::unread`] of the busier thread, and of the sum of the CPU times.
+    /// Returns the combined load of two threads or hosts in the same interval. For each share, this is the larger
+    /// value. [`Self::unread`] comes from the busier thread, and CPU times are added.
     #[must_use]
     pub fn merged(self, other: Self) -> Self {
         let (busier, _) = if other.busy > self.busy { (other, self) } else { (self, other) };

@@ -28,7 +28,7 @@ pub struct Joined {
 
 impl Joined {
     /// Returns the facts about an interval, and its evidence. If the expected overtaking is not known, the observed
-    /// overtaking is left out of the evidence.
+    /// overtaking has nothing to be compared with. It is then left out of the evidence.
     fn of(model: &Model, interval: &Interval) -> (Self, Evidence) {
         if let Some(joined) = &interval.joined {
             return (Self::clone(joined), interval.evidence.clone());
@@ -50,8 +50,8 @@ impl Joined {
     }
 }
 
-/// Joiner of the intervals of a run. Joined intervals start and end at multiples of the joined length on the run's
-/// clock, so joined intervals can be joined again to form even longer ones.
+/// Joiner of the intervals of a run. Joined intervals start and end at multiples of their length on the run's clock.
+/// They can therefore be joined again to form even longer intervals.
 #[derive(Debug)]
 pub struct IntervalJoiner {
     model: Model,
@@ -112,8 +112,8 @@ mod tests {
 
     const MODEL: Model = Model::Closed { concurrency: 4 };
 
-    /// Returns the intervals of a run with a warm-up of 12.5 s. The seconds of its window therefore do not begin at
-    /// full seconds of its clock.
+    /// Returns the intervals of a run with a warm-up of 12.5 s. The seconds of its measured window therefore do not
+    /// begin at full seconds of its clock.
     fn run() -> Vec<Interval> {
         let at = |half: u64| Instant::from_nanos(half * 500_000_000);
         let mut spans: Vec<(Stage, u64, u64)> =
@@ -154,7 +154,8 @@ mod tests {
             assert_eq!((a.intervals, &a.seconds), (b.intervals, &b.seconds));
             assert_eq!((a.limits.cpu, a.limits.seconds), (b.limits.cpu, b.limits.seconds));
         }
-        // Five intervals: the warm-up, one for each of the three clock minutes that overlap the window, and the drain.
+        // Five intervals: the warm-up, one for each of the three clock minutes that overlap the measured window, and
+        // the drain.
         assert_eq!(once.len(), 5);
     }
 

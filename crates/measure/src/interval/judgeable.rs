@@ -1,11 +1,11 @@
-//! The part of an interval's evidence that can be evaluated.
+//! The part of an interval's evidence from which conclusions can be drawn.
 
 use super::Interval;
 use crate::evidence::{Evidence, Overtaking, overtaking};
 
-/// Returns the evidence of a single interval, and the overtaking that is expected in this interval if operations are
-/// independent. If the expected value is not known, the observed overtaking is left out, because it could not be
-/// compared.
+/// Returns the evidence of a single interval, and the number of operations that the marked operations are expected to
+/// overtake in it if operations are independent. If the expected value is not known, the observed overtaking is left
+/// out, because it could not be compared.
 pub(crate) fn judgeable(interval: &Interval) -> (Evidence, f64) {
     // Expected overtaking depends on service times, which are recorded only for measured operations.
     let observed = interval.evidence.overtaking;

@@ -71,7 +71,7 @@ impl Interval {
         self.end.nanos_since(self.start) as f64 / 1e9
     }
 
-    /// Adds the results of another thread in the same interval. Neither of the two may be a joined interval.
+    /// Adds the results of another thread in the same interval. Neither of the two intervals may be a joined interval.
     pub fn merge(&mut self, other: &Self) {
         debug_assert!(self.joined.is_none() && other.joined.is_none(), "threads have single intervals");
         let Self {

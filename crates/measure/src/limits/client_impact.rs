@@ -24,7 +24,7 @@ pub struct ClientImpact {
     /// Share of the operations that a client stall delayed, in 0..=1. A stall delays operations directly, or through
     /// the queue that builds up during the stall. The share is 0 unless stalls explain most of the p95.
     pub affected_share: f64,
-    /// Time by which stalls prolonged operations, as a share of the slots' time, in 0..=1.
+    /// Time that stalls added to operations, as a share of the sum of all response times, in 0..=1.
     pub stalled_share: f64,
 }
 

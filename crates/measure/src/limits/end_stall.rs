@@ -1,15 +1,16 @@
 //! Stall of the target at the end of an open run.
 //!
-//! If a target stops responding shortly before the end of the schedule, response times do not grow over the run, and
-//! the target may respond to all waiting operations in the drain. However, the target did not sustain the load in the
-//! window, and the run does not show whether the target would have recovered under load.
+//! A target may stop responding shortly before the end of the schedule. Response times then do not grow over the run,
+//! and the target may still respond to all waiting operations in the drain. But the target did not sustain the load in
+//! the measured window, and the run does not show whether it would have recovered under load.
 
 use crate::evidence::ArrivalCohorts;
 
-/// Maximum ratio of ended to due operations in a stall. A target without a stall rarely has so low a ratio, even if the
-/// length of its queue varies at random.
+/// In a stall, the number of ended operations is at most this multiple of the number of due operations. Without a
+/// stall, the ratio is rarely so low, even if the length of the target's queue varies at random.
 const DEPARTED_MAX: f64 = 0.5;
-/// Minimum number of operations that wait because of the stall, in standard errors of random arrivals.
+/// Minimum number of operations that wait because of the stall. The unit is the standard error of the number of random
+/// arrivals.
 const WAITING_ERRORS: f64 = 4.0;
 /// Minimum ratio of the size of the last stall to the size of the largest earlier stall. The target recovered from the
 /// earlier stalls, so it would probably also recover from a stall that is not much larger.
@@ -42,8 +43,8 @@ impl Stall {
         Self { from, due: 0.0, departed: 0.0, peak: 0.0 }
     }
 
-    /// Returns [`DEPARTED_MAX`] times the number of due operations, minus the number of ended operations. This is a
-    /// cumulative sum (CUSUM; Page, "Continuous inspection schemes", 1954).
+    /// Returns [`DEPARTED_MAX`] times the number of due operations, minus the number of ended operations. This
+    /// difference is a cumulative sum (CUSUM; Page, "Continuous inspection schemes", 1954).
     fn size(&self) -> f64 {
         DEPARTED_MAX * self.due - self.departed
     }

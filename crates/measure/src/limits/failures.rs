@@ -8,8 +8,8 @@ use crate::values::sum;
 
 /// Maximum share of failed operations. Above this share, a run has many failures.
 const FAILED_MAX: f64 = 0.1;
-/// Maximum share of the slots' time that is spent on failing operations and on the pauses after them. Above this share,
-/// a run has many failures.
+/// Maximum share of the time of all slots that is spent on failing operations and on the pauses after them. Above this
+/// share, a run has many failures.
 const FAILING_MAX: f64 = 0.25;
 
 /// Returns whether the target failed most of the operations that ended. If any operation succeeded, timeouts do not
@@ -32,11 +32,11 @@ pub fn mostly_fails(summary: &Summary) -> bool {
     refused as f64 > MOST * ended as f64
 }
 
-/// Returns the number of operations that failed at the target or were overdue, and the number of all operations that ended
-/// or were overdue.
+/// Returns two numbers: the operations that failed at the target or were overdue, and all operations that ended or were
+/// overdue.
 fn failed_and_ended(summary: &Summary) -> (u64, u64) {
     let (tally, overdue) = (&summary.stats.measured, overdue(summary));
-    // A local file that cannot be read shows nothing about the target.
+    // An operation whose local file cannot be read shows nothing about the target.
     let by_target = tally.failed.saturating_sub(tally.classes.get(AttemptClass::LocalFile));
     (by_target.saturating_add(overdue), tally.completed().saturating_add(overdue))
 }
@@ -50,8 +50,8 @@ pub fn has_many_failures(summary: &Summary, model: &Model) -> bool {
     failed as f64 > FAILED_MAX * ended as f64 || slots_fail
 }
 
-/// Returns the share of the slots' time, in 0..=1, that was spent on operations that failed or were overdue, and on
-/// pauses after them. The share is 0 in an open run.
+/// Returns the share of the time of all slots, in 0..=1, that was spent on operations that failed or were overdue, and
+/// on pauses after them. The share is 0 in an open run.
 #[must_use]
 pub fn failing_share(summary: &Summary, model: &Model) -> f64 {
     let Model::Closed { concurrency } = *model else { return 0.0 };

@@ -8,8 +8,9 @@
 //! the operations of this class.
 //!
 //! Response times do not show growth if all operations in flight share the capacity of the target or of the link. The
-//! last operations then end quickly, because no new load follows them. In this case, the growth is found by comparing
-//! counts: in the third quarter of the schedule, and again in the last quarter, far fewer operations end than are due.
+//! last operations then end quickly, because no new load follows them. For such targets and links, the growth is found
+//! by comparing counts. The target falls behind if far fewer operations end than are due, both in the third quarter of
+//! the schedule and in the last quarter.
 
 use crate::evidence::{ArrivalCohorts, Evidence, OperationClass};
 use crate::statistics::{CONFIDENCE, student};
@@ -21,21 +22,22 @@ const GROUPS: [usize; 2] = [20, 10];
 const GROUPS_MIN: usize = 5;
 /// Minimum number of operations per group.
 const GROUP_OPERATIONS: u64 = 2;
-/// Response times count as growing if the mean step from group to group is at least this many standard errors.
-/// [`CERTAIN_BY_FEW`], divided by the number of steps, is added to this number. The sum corresponds to Student's t at
-/// about 0.1 %.
+/// Response times count as growing if the mean step from group to group is at least this many standard errors. For few
+/// steps, more are required: [`CERTAIN_BY_FEW`] divided by the number of steps is added. The sum corresponds to
+/// Student's t at about 0.1 %.
 const CERTAIN: f64 = 3.1;
 const CERTAIN_BY_FEW: f64 = 12.0;
 /// Number of standard errors that is added to [`CERTAIN`] when a single class is tested, because several classes are
 /// tested one after the other.
 const CERTAIN_OF_A_CLASS: f64 = 1.0;
-/// Minimum ratio of ended to due operations in the same time, at which the target counts as keeping up.
+/// If the number of ended operations is at least this multiple of the number of operations due in the same time, the
+/// target counts as keeping up.
 const DEPARTED_SHARE: f64 = 0.85;
-/// Maximum excess of due over ended operations at which the target counts as keeping up, in standard errors of random
-/// arrivals.
+/// If the number of due operations exceeds the number of ended operations by at most this many standard errors of
+/// random arrivals, the target counts as keeping up.
 const DEPARTED_ERRORS: f64 = 4.0;
 
-/// Growth of response times over the window of an open run.
+/// Growth of response times over the measured window of an open run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Growth {
     /// Increase of the response time from the first to the last operation due, in seconds.
@@ -146,16 +148,16 @@ impl Growth {
     }
 }
 
-/// Returns the share of the offered operations that a target must leave unserved for response times to grow by `growth`
-/// over a schedule, both in seconds. To respond to all operations that were due, the target needs the time of the
+/// Returns the share of the offered operations that the target leaves unserved, if response times grow by `growth`
+/// seconds over a schedule of `seconds`. To respond to all operations that were due, the target needs the time of the
 /// schedule plus the growth.
 fn shortfall(growth: f64, seconds: f64) -> f64 {
     growth / (seconds + growth)
 }
 
-/// Returns the largest share of the offered operations that the target may have left unserved although no growth is
-/// certain. The share corresponds to the upper end of the confidence interval of the growth. `None` if too few
-/// operations ended.
+/// Returns the largest share of the offered operations that the target can have left unserved without a certain growth
+/// of response times. The share corresponds to the upper end of the confidence interval of the growth. `None` if too
+/// few operations ended.
 #[must_use]
 pub fn unseen_shortfall(evidence: &Evidence, seconds: f64) -> Option<f64> {
     let trend = Trend::of(&evidence.arrival_cohorts, GROUPS[0])?;
@@ -206,8 +208,8 @@ fn groups(cohorts: &ArrivalCohorts, most: usize) -> Vec<Group> {
     let operations = ended.iter().fold(0_u64, |sum, cohort| sum.saturating_add(cohort.ended));
     let count = most.min(ended.len()).min(usize::try_from(operations / GROUP_OPERATIONS).unwrap_or(most)).max(1);
     let (from, span) = (first.middle(), (last.middle() - first.middle()).max(f64::MIN_POSITIVE));
-    // For each group: the number of operations, the sum of the times at which they were due, the sum of their response
-    // times, and the sum of their lateness.
+    // For each group, four sums: the number of operations, the times at which they were due, their response times, and
+    // their lateness.
     let mut sums = vec![[0.0; 4]; count];
     for cohort in ended {
         let place = ((cohort.middle() - from) / span * count as f64) as usize;
@@ -295,8 +297,8 @@ mod tests {
         assert!(Growth::of(&cohorts(1, uneven), 1.0).is_some());
     }
 
-    /// Returns the evidence of 100 operations per second. `response` takes the time at which an operation is due and a
-    /// random number source, and returns the class and the response time of this operation in seconds.
+    /// Returns the evidence of 100 operations per second. `response` gets the time at which an operation is due, and a
+    /// source of random numbers. It returns the class of the operation, and its response time in seconds.
     fn mix(seconds: u64, seed: u64, response: impl Fn(f64, &mut Random) -> (OperationClass, f64)) -> Evidence {
         let (mut random, mut evidence) = (Random::new(seed), Evidence::default());
         let timeline = Timeline::new(Instant::ZERO, Duration::ZERO, Some(Duration::from_secs(seconds)));
@@ -331,8 +333,8 @@ mod tests {
         evidence
     }
 
-    /// The random length of a queue can hide a small overload. If the overload is not found, the unseen shortfall must
-    /// be at least as large as the overload.
+    /// The random length of a queue can hide a small overload. An overload that is not found must be within the
+    /// shortfall that is reported as possibly unseen.
     #[test]
     fn an_overload_is_found_or_named_as_unseen() {
         for shortfall in [0.03, 0.05, 0.1] {

@@ -11,7 +11,7 @@ use crate::stats::Dimension;
 use crate::summary::client_limits::offered_too_much;
 use crate::summary::{Model, Summary};
 
-/// Maximum share of the run, or of the service time, that the client may use without being reported as the limit.
+/// If the client uses at most this share of the run or of the service time, it is not reported as the limit.
 const CLIENT_MAX: f64 = 0.1;
 /// Minimum number of body bytes per attempt at which waiting data means that the link is full. Smaller responses fit
 /// into the initial window of a connection (RFC 6928). The data of such a response arrives together with the
@@ -20,13 +20,13 @@ const LINK_BYTES: u64 = 14_600;
 /// If other processes keep a slow client off the cores for a smaller share of the run, they are not reported as the
 /// limit.
 const TAKEN_MIN: f64 = 0.05;
-/// Minimum share of an emulated path's rate at which the path counts as full.
+/// An emulated path counts as full if the run uses at least this share of its rate.
 pub(super) const PATH_FULL: f64 = 0.9;
-/// Maximum ratio of the service time with all slots in use to the service time with few operations in flight. Above
-/// this ratio, the target counts as slower.
+/// The target counts as slower if the service time with all slots in use exceeds this multiple of the service time with
+/// few operations in flight.
 const SLOWER_MAX: f64 = 1.5;
-/// Minimum share of the slots that have an operation in flight, on average. With a smaller share, most slots wait for
-/// their next operation and not for the target.
+/// Minimum share of the slots that have an operation in flight, on average. If fewer slots have one, most slots wait
+/// for their next operation and not for the target.
 const IDLE_SHARE: f64 = 0.25;
 
 /// Returns what limited a run.
@@ -99,8 +99,8 @@ fn slows_down(summary: &Summary, in_flight: u64) -> bool {
 /// Returns the reason why operations of an open run did not end in time.
 fn cause_of_missed_operations(summary: &Summary, in_flight_max: u64, impact: ClientImpact) -> LimitedBy {
     let (limits, tally) = (&summary.limits, &summary.stats.measured);
-    // In this case, a thread could not have generated the load even with its own core, so other processes are not the
-    // cause.
+    // If the offered load was too high for a thread, the thread could not have generated it even with its own core, so
+    // other processes are not the cause.
     if offered_too_much(limits.mean_busy(), tally) {
         return LimitedBy::ClientCpu;
     }
@@ -118,7 +118,7 @@ fn cause_of_missed_operations(summary: &Summary, in_flight_max: u64, impact: Cli
     }
 }
 
-/// Returns the share of an emulated path's rate that the run used in its window; `None` without such a path.
+/// Returns the share of an emulated path's rate that the run used in its measured window; `None` without such a path.
 pub(super) fn used_path_share(summary: &Summary) -> Option<f64> {
     let traffic = &summary.measured.traffic;
     let received = traffic.body.saturating_add(traffic.overhead);
@@ -155,7 +155,7 @@ fn waits_for_cores(summary: &Summary) -> bool {
     summary.shares_host && summary.limits.share(summary.limits.host_delay) > MOST
 }
 
-/// Returns whether the client of a closed run took so much time itself that its slots made clearly fewer operations.
+/// Returns whether the client of a closed run delayed its slots so much that they made clearly fewer operations.
 fn is_slowed_by_client(summary: &Summary, impact: ClientImpact) -> bool {
     let limits = &summary.limits;
     if waits_for_cores(summary) {
@@ -164,7 +164,8 @@ fn is_slowed_by_client(summary: &Summary, impact: ClientImpact) -> bool {
     let sends = summary.measured.traffic.sent_body > summary.measured.traffic.body;
     let stopped = limits.share(limits.frozen.max(limits.throttled)).max(impact.stalled_share);
     // A client that does not upload delays operations only while their responses wait unread. If this wait was
-    // measured, the time in which the client was busy or had no core is not counted as well.
+    // measured, it contains the client's whole delay. The time in which the client was busy or had no core is then not
+    // added.
     let counted = impact.service_share.is_none() || sends;
     let seen = if counted { limits.share(limits.cpu.max(limits.taken)) } else { 0.0 };
     impact.service_share.unwrap_or_default().max(seen).max(stopped) > CLIENT_MAX

@@ -9,7 +9,7 @@ pub(super) const MISSED_MAX: f64 = 0.01;
 /// Minimum number of waiting operations that counts as a pile-up.
 const PILED_UP_MIN: u64 = 3;
 
-/// Returns the number of measured operations that the target did not sustain. These are the dropped operations and the
+/// Returns the number of measured operations that the target did not sustain. Dropped operations count, and so do the
 /// operations that had piled up at the end of the schedule, even if they ended in the drain.
 #[must_use]
 pub fn not_sustained(summary: &Summary) -> u64 {

@@ -59,8 +59,8 @@ pub enum ClientPace {
 }
 
 /// If a stream keeps at least this share of the window in flight, the window sets the pace. The kernel usually makes
-/// the window twice as large as the data that arrives in a round trip, so a stream that is not limited by its window
-/// uses about half of it.
+/// the window twice as large as the data that arrives in a round trip. A stream that is not limited by its window
+/// therefore uses about half of it.
 const WINDOW_USED: f64 = 0.7;
 /// If a wait takes at least this share of the time in which data was in flight, the cause of the wait sets the pace.
 const MOST_OF_BUSY: f64 = 0.5;

@@ -154,8 +154,8 @@ pub enum LimitReason {
     Schedule {
         /// Effect of `in_flight_max`.
         in_flight: Option<InFlightLimit>,
-        /// Largest share of the operations that the target may have failed to sustain without a visible growth of
-        /// response times, because response times vary. `None` if it is too small to matter.
+        /// Largest share of the operations that the target may have left unserved without a visible effect. Response
+        /// times vary, so they can hide a shortfall of this size. `None` if the share is too small to matter.
         unseen: Option<f64>,
     },
     /// Operations did not wait for each other, and the client's host has no idle core.

@@ -249,8 +249,8 @@ fn many_failures_are_the_limit_of_the_target() {
 
 #[test]
 fn load_beyond_whole_cores_is_the_limit_of_the_client_on_any_host() {
-    // 10,000 operations are offered per second, and `started` are started. Starting them takes a share of `busy` of a
-    // core. Other processes use the rest of the core.
+    // 10,000 operations are offered per second, and `started` are started. Starting them takes the share `busy` of a
+    // core's time. Other processes use the rest of the core.
     let judged = |started: u64, busy: f64| {
         let client = ClientLoad { busy, unread: 0.4, run_delay: 1.0 - busy, steal: 0.1, ..ClientLoad::default() };
         let run = seconds(5, client, |interval| {

@@ -132,8 +132,9 @@ impl Recorder {
         &self.timeline
     }
 
-    /// Ends the measured window early, at `at`. If an operation is scheduled after `at`, the window ends directly after
-    /// the last scheduled operation. Operations that are already counted in the window therefore stay in it.
+    /// Ends the measured window early, at `at`. If an operation is scheduled after `at`, the measured window ends
+    /// directly after the last scheduled operation. Operations that are already counted in the measured window
+    /// therefore stay in it.
     pub fn end_window(&mut self, at: Instant) {
         self.timeline.end_window(at.max(self.scheduled_until));
         self.boundary = self.timeline.interval_end(self.current.start).max(self.gauged);
@@ -171,8 +172,8 @@ impl Recorder {
         self.frozen = (from, to);
     }
 
-    /// Returns how much of the last period in which the thread was kept from running lies between two instants, in
-    /// nanoseconds.
+    /// Returns how many nanoseconds of the thread's last stop lie between two instants. A stop is a period in which the
+    /// thread was kept from running.
     fn last_frozen(&self, from: Instant, to: Instant) -> u64 {
         to.min(self.frozen.1).nanos_since(from.max(self.frozen.0))
     }

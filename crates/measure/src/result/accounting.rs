@@ -118,8 +118,9 @@ fn operation_identities(tally: &Tally) -> [(Identity, u64, u64); 3] {
     ]
 }
 
-/// Returns pairs of numbers that must be equal. The first number is a count or a time of whole redirected operations.
-/// The second number is the sum of the same quantity over the requests of these operations.
+/// Returns pairs of numbers that must be equal. In each pair, the first number is a count or a time of redirected
+/// operations as a whole. The second number is the sum of the same quantity over the single requests of these
+/// operations.
 fn redirect_identities(chains: &RedirectChains, hops: u64, whole: bool) -> impl Iterator<Item = (u64, u64)> {
     let nanos = chains.rows.iter().map(HopStats::nanos).fold(0, u128::saturating_add);
     let low = |nanos: u128| u64::try_from(nanos).unwrap_or(u64::MAX);

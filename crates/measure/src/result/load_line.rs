@@ -14,8 +14,8 @@ enumerated! {
 
 impl LoadUnit {
     /// Returns the number of steps in one unit (one operation in flight, or one operation per second). Levels of a
-    /// search are whole numbers of steps. For rates, a step is less than one operation per second, because even a line
-    /// at 5/s must be found with a precision of a few percent.
+    /// search are whole numbers of steps. For rates, a step is less than one operation per second, so that even a line
+    /// at 5/s can be found with a precision of a few percent.
     #[must_use]
     pub fn steps(self) -> u64 {
         match self {

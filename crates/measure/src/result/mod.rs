@@ -137,7 +137,7 @@ pub struct RunFacts<'a> {
 /// Facts about an emulated path.
 #[derive(Clone, Copy, Debug)]
 pub struct PathFacts<'a> {
-    /// Measured properties that differ from the requested ones, as clauses.
+    /// Measured properties that differ from the requested ones, each as a clause of a sentence.
     pub differences: &'a [String],
     /// Health of the emulator during the run.
     pub emulator: EmulatorHealth,
@@ -256,7 +256,7 @@ fn with(objectives: &[ObjectiveResult], outcome: ObjectiveOutcome) -> impl Itera
 /// already a reason, so no further reason is returned.
 fn not_enough_data(facts: &RunFacts, objectives: &[ObjectiveResult]) -> Vec<Reason> {
     let cut_short = match facts.ending {
-        // In both cases, each run has reached its own regular end.
+        // In both kinds of merged runs, each run has reached its own regular end.
         Ending::CutOff(CutOff::Merged { .. } | CutOff::StartsApart { .. }) => false,
         Ending::CutOff(_) => true,
         _ => false,
@@ -267,14 +267,14 @@ fn not_enough_data(facts: &RunFacts, objectives: &[ObjectiveResult]) -> Vec<Reas
     with(objectives, ObjectiveOutcome::NotEnoughData).map(Reason::NotEnoughData).collect()
 }
 
-/// Returns whether at least one operation must succeed. This is not required if every objective on success is
+/// Returns whether at least one operation must succeed. No success is required if the objectives on success are all
 /// `success >= 0%`.
 fn wants_success(objectives: &[Objective]) -> bool {
     let mut on_success = objectives.iter().filter(|objective| objective.metric() == Metric::Success).peekable();
     on_success.peek().is_none() || on_success.any(|objective| objective.bound() > 0.0)
 }
 
-/// Returns the number of operations that failed because of the client. These are:
+/// Returns the number of operations that failed because of the client. The operations that count are:
 ///
 /// * operations that the client did not start in time,
 /// * operations that the client could not send for lack of descriptors or ports,

@@ -24,8 +24,8 @@ pub struct Second {
     pub after: Edge,
 }
 
-/// Part of a second without a success. Such parts are needed because outages rarely begin and end exactly on a full
-/// second.
+/// Part of a second without a success. These parts are needed because an outage rarely begins and ends exactly on a
+/// full second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edge {
     /// Length of this part in whole tenths of a second, at most 10.
@@ -57,8 +57,8 @@ pub struct Silence {
     pub time: Duration,
     /// Number of operations that hang because the target no longer serves. These operations were in flight at the end,
     /// had not received a byte of a response, and had waited far longer than any successful operation took. Operations
-    /// that started before the last sign of service do not count, unless all slots of a closed run hang. After the start
-    /// of these operations, the target still served other operations, so they hang for another reason.
+    /// that started before the last sign of service usually do not count. After their start, the target still served
+    /// other operations, so they hang for another reason. They count only if all slots of a closed run hang.
     pub hanging: u64,
     /// Number of operations in flight at the end of the measured window.
     pub in_flight: u64,
@@ -77,16 +77,16 @@ impl Second {
     }
 }
 
-/// Minimum number of failures in an outage. In addition, a period is an outage only if it is so long that at least this
-/// number of operations would have succeeded in it at the usual rate. A few failures in a row at one operation per
-/// second are therefore not an outage.
+/// Minimum number of failures in an outage. In addition, the period must be so long that at least this number of
+/// operations would have succeeded in it at the usual rate. A few failures in a row at one operation per second are
+/// therefore not an outage.
 const OPERATIONS_MIN: u64 = 5;
 
 /// Minimum number of failures per slot in an outage. This minimum applies to runs with so few slots that
 /// [`OPERATIONS_MIN`] failures would be too many.
 const ROUNDS_MIN: u64 = 2;
 
-/// Reciprocal of the minimum share of operations in flight that hang at the end of a run. If the share is smaller, the
+/// An outage at the end of a run requires that at least one in this many operations in flight hangs. If fewer hang, the
 /// target still serves.
 const HANGING_PART: u64 = 2;
 
@@ -151,7 +151,7 @@ fn tenths(count: u64) -> Duration {
     Duration::from_millis(count.saturating_mul(100))
 }
 
-/// A period without successes: its parts, and the number of its whole seconds.
+/// A period without successes: its parts, and how many of them are whole seconds.
 struct Period {
     parts: Vec<Part>,
     seconds: usize,
@@ -182,10 +182,10 @@ fn periods(seconds: &[Second]) -> Vec<Period> {
     periods
 }
 
-/// Returns the total length of pauses, which are periods of at least a second between two successes in which no
+/// Returns the total length of pauses. A pause is a period of at least a second between two successes in which no
 /// operation failed. The result includes only the parts of seconds at both ends of a pause. The caller adds the whole
-/// seconds, because it knows in which of them operations were in flight. If `with_long` is false, the caller has no
-/// such seconds, and only pauses without a whole second are included.
+/// seconds, because it knows in which of them operations were in flight. If `with_long` is false, no whole second had
+/// operations in flight, and the result includes only pauses without a whole second.
 pub fn pauses(of: impl IntoIterator<Item = Second>, with_long: bool) -> Duration {
     let seconds: Vec<Second> = of.into_iter().collect();
     let is_pause =
@@ -368,7 +368,8 @@ mod tests {
         assert_eq!(of(&[served, after, before, served]), Duration::from_millis(1800));
         assert_eq!(of(&[served, after, silent, before, served]), Duration::from_millis(2800));
         assert_eq!(of(&[served, served, before, served]), Duration::ZERO, "less than a second");
-        // Failures among successes do not belong to an edge, and an edge without failures does not belong to an outage.
+        // Failures between two successes of a second do not belong to an edge. An edge without failures does not belong
+        // to an outage.
         let pause = second(Edge::default(), edge(9, 0));
         assert_eq!(of(&[served, pause, silent, second(edge(5, 0), Edge::default())]), Duration::from_secs(1));
         assert_eq!(of(&[served, pause, second(edge(9, 0), Edge::default())]), Duration::ZERO);

@@ -67,7 +67,7 @@ pub enum Reason {
     },
     /// The emulated path between client and target differs from the path that the user requested.
     OtherPath {
-        /// Measured properties that differ, as clauses.
+        /// Measured properties that differ, each as a clause of a sentence.
         differences: Vec<String>,
     },
     /// The emulator of the path did not get enough CPU time or memory during the run.

@@ -157,7 +157,7 @@ fn missing_descriptors_make_a_run_unusable() {
     assert_eq!((result.word, result.exit.code()), (ResultWord::Unusable, 3));
 }
 
-/// Word, reasons and exit code must agree for any counts.
+/// The word for the result, the reasons and the exit code must agree for any counts.
 #[test]
 fn word_reasons_and_exit_code_never_contradict_each_other() {
     let mut random = Random::new(11);

@@ -36,8 +36,8 @@ pub struct AttemptSample {
     pub status: Option<u16>,
     /// Body bytes received.
     pub body_bytes: u64,
-    /// Bytes received that are not part of a body. These are heads, framing, trailers, and bytes after the end of the
-    /// response.
+    /// Bytes received that are not part of a body. Such bytes are heads, framing, trailers, and bytes after the end of
+    /// the response.
     pub overhead_bytes: u64,
     /// Bytes that the kernel accepted for sending.
     pub sent_bytes: u64,

@@ -93,8 +93,9 @@ pub struct BodyBytes {
 }
 
 impl OpSample {
-    /// Returns a sample for simulations and tests. The sample is a successful read of 1000 bytes inside the window,
-    /// without optional times. The request is sent at the intended start, and the first byte arrives at the end.
+    /// Returns a sample for simulations and tests. The sample is a successful read of 1000 bytes inside the measured
+    /// window, without optional times. The request is sent at the intended start, and the first byte arrives at the
+    /// end.
     #[must_use]
     pub fn simulated(host: LabelId, started: Instant, end: Instant) -> Self {
         Self {

@@ -12,7 +12,8 @@ use super::{CONFIDENCE, Estimate, student};
 
 /// Minimum number of batches for an interval.
 pub const BATCHES_MIN: usize = 20;
-/// Maximum correlation of neighboring batches. If it is higher, the size of the batches is doubled.
+/// Maximum correlation of neighboring batches. If the correlation of the batches is higher, the size of the batches is
+/// doubled.
 const CORRELATION_MAX: f64 = 0.2;
 /// Maximum correlation that is accepted for the largest possible batches.
 const CORRELATION_LAST: f64 = 0.5;

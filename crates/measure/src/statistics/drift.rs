@@ -1,15 +1,15 @@
 //! Growth of a target's backlog while operations arrive on a schedule.
 //!
 //! The backlog is the number of operations that were scheduled and have not ended. These operations are in flight, or
-//! still wait in this client. If the target sustains the rate, the backlog fluctuates around a constant level. If not,
-//! the backlog grows by the difference between the offered and the sustained rate.
+//! still wait in this client. If the target sustains the rate, the backlog fluctuates around a constant level. If the
+//! target does not sustain the rate, the backlog grows by the difference between the offered and the sustained rate.
 //!
-//! The test leaves out the beginning of the run, because every backlog grows until the first operations have had time
-//! to end. For the rest of the run, the test compares the growth with the random fluctuation. The fluctuation is
-//! estimated from the increments of consecutive batches. The variance of their sum is the variance of an increment
-//! times the number of increments (batch means, A. M. Law, "Simulation Modeling and Analysis", 5th ed. 2015, §9.5.3).
-//! If a queue grows and shrinks again, its increments cancel each other. The estimate is then too large, so the test
-//! more often remains undecided.
+//! The test looks at the data again and again during the run. Each look leaves out the beginning of the run, because
+//! every backlog grows until the first operations have had time to end. For the rest of the run so far, it compares the
+//! growth with the random fluctuation. The fluctuation is estimated from the increments of consecutive batches. The
+//! variance of their sum is the variance of an increment times the number of increments (batch means, A. M. Law,
+//! "Simulation Modeling and Analysis", 5th ed. 2015, §9.5.3). If a queue grows and shrinks again, its increments cancel
+//! each other. The estimate is then too large, so the test more often remains undecided.
 
 use super::series::variance;
 use super::student;

@@ -1,9 +1,9 @@
 //! Confidence intervals, tests and comparisons.
 //!
-//! The samples of a run are not independent, because many operations are slow in a slow second. The observations of
-//! resampling and counting are therefore whole intervals ([`bootstrap`], [`batch_means`]) or whole runs ([`ranks`]),
-//! but never single operations. Each formula names its source. Tests compare the results with brute force, published
-//! tables, or simulated runs whose true value is known.
+//! The samples of a run are not independent, because many operations are slow in a slow second. Methods that resample
+//! or count therefore use whole intervals ([`bootstrap`], [`batch_means`]) or whole runs ([`ranks`]), but never single
+//! operations. Each formula names its source. Tests compare the results with brute force, published tables, or
+//! simulated runs whose true value is known.
 
 pub mod batch_means;
 pub mod bootstrap;

@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn ranks_of_intervals_agree_with_published_tables() {
         // Two-sided critical values of U at 5 %, for runs per side: 4+4: 0, 5+5: 2, 6+6: 5, 8+8: 13, 10+10: 23, 20+20:
-        // 127. The rank is larger by 1.
+        // 127. The returned rank is larger by 1.
         for (n, critical) in [(4, 0), (5, 2), (6, 5), (8, 13), (10, 23), (20, 127)] {
             assert_eq!(interval_rank(n, n), critical + 1, "{n} runs per side");
         }
@@ -380,8 +380,8 @@ mod tests {
         let (low, high) = shift.interval.unwrap();
         assert!((shift.value + 460.0).abs() < 1e-9, "{shift:?}");
         assert!((low + 786.0).abs() < 1e-9 && (high + 10.0).abs() < 1e-9, "{shift:?}");
-        // Two-sided critical values of T at 5 %, by number of pairs: 6: 0, 8: 3, 10: 8, 20: 52. The rank is larger by
-        // 1.
+        // Two-sided critical values of T at 5 %, by number of pairs: 6: 0, 8: 3, 10: 8, 20: 52. The returned rank is
+        // larger by 1.
         for (pairs, critical) in [(6, 0), (8, 3), (10, 8), (20, 52)] {
             assert_eq!(paired_rank(pairs), critical + 1, "{pairs} pairs");
         }

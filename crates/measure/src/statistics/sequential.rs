@@ -1,4 +1,5 @@
-//! A sequential test of whether too many operations exceed a bound. The test may be evaluated at any time.
+//! A sequential test of whether too many operations exceed a bound. The test may be evaluated at any time. In a search
+//! for the load line, it judges a *level*, which is a run at one load.
 //!
 //! "p99 ≤ x" means that at most 1 % of the operations exceed x. Let S be the number of operations that exceed the
 //! bound, minus the tolerated number. If the target is exactly at its bound, S stays around 0. The test decides as soon
@@ -14,10 +15,10 @@
 //! The largest of these estimates is used. V is never less than the variance of independent operations.
 //!
 //! Batches cannot show a spell that has not happened yet. Until the first spell, no estimate of the variance can
-//! prevent a wrong decision. The constant `SPELL` is used instead. The test decides "within" only after a time in which
-//! a target at its bound would have had `SPELLS_WITHIN` spells of this length on average. The test decides "beyond"
-//! only when the slow operations would fill `SPELLS_BEYOND` such spells. Before a level passes, its trend is
-//! extrapolated to the end of the level.
+//! prevent a wrong decision. The test therefore also considers spells of the constant length `SPELL`. The test decides
+//! "within" only after a time in which a target at its bound would have had `SPELLS_WITHIN` spells of the length
+//! `SPELL` on average. The test decides "beyond" only when the slow operations are so many that they would fill
+//! `SPELLS_BEYOND` spells of this length. Before a level passes, its trend is extrapolated to the end of the level.
 
 use std::time::Duration;
 
@@ -75,8 +76,9 @@ pub fn time_needed(tolerated: f64) -> Option<Duration> {
 }
 
 impl Sequential {
-    /// Creates a test of whether more than a share of `tolerated`, in 0..=1, exceeds a bound. The probability of a
-    /// wrong decision is at most `alpha`. Without [`Self::over`], the only possible decision is [`Decision::Beyond`].
+    /// Creates a test of whether a larger share of the operations than `tolerated`, in 0..=1, exceeds a bound. The
+    /// probability of a wrong decision is at most `alpha`. Without [`Self::over`], the only possible decision is
+    /// [`Decision::Beyond`].
     #[must_use]
     pub fn new(tolerated: f64, alpha: f64) -> Self {
         let tolerated = tolerated.clamp(0.0, 1.0);

@@ -41,7 +41,7 @@ pub(super) fn autocorrelation(values: &[f64], lag: usize) -> f64 {
 pub(super) struct Dependence {
     /// Length of the blocks; at least 1.
     pub block: usize,
-    /// Ratio of the true standard error of the mean to the standard error that is computed from blocks of this length;
+    /// The true standard error of the mean, divided by the standard error that is computed from blocks of this length;
     /// at least 1.
     pub beyond_blocks: f64,
 }
@@ -56,8 +56,8 @@ impl Dependence {
     /// Chooses the length of blocks for the circular bootstrap of a mean: b = (2 G² / D)^⅓ n^⅓, by D. N. Politis and H.
     /// White, "Automatic block-length selection for the dependent bootstrap", Econometric Reviews 23 (2004), 53–70,
     /// with the correction of A. Patton, D. N. Politis and H. White, Econometric Reviews 28 (2009), 372–375. The length
-    /// is at least n^⅓, because a dependence that is too weak to be significant at any single lag may still add up over
-    /// many lags.
+    /// is at least n^⅓. A dependence that is too weak to be significant at any single lag may still add up over many
+    /// lags.
     ///
     /// Blocks of length b miss a part of the long-run variance Σ R(k), where R is the autocovariance. The missing part
     /// is Σ min(|k| / b, 1) R(k). The missing part is estimated with the same flat-top window as b, and returned as a
@@ -98,9 +98,9 @@ impl Dependence {
     }
 }
 
-/// Returns the largest lag to use. This lag is twice the smallest lag that is followed by k consecutive lags without
-/// significant correlation, where k is √(log₁₀ n), but at least 5. `None` if there is no such lag up to √n. In that
-/// case, the series has not settled.
+/// Returns the largest lag to use. Let k be √(log₁₀ n), but at least 5. The result is twice the smallest lag after
+/// which k consecutive lags have no significant correlation. `None` if there is no such lag up to √n. Without such a
+/// lag, the series has not settled.
 fn reach(values: &[f64]) -> Option<usize> {
     let length = values.len() as f64;
     let in_a_row = (length.log10().sqrt().ceil() as usize).max(5);

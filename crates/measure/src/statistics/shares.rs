@@ -44,14 +44,14 @@ pub fn share(units: &[Share]) -> Option<f64> {
     (all.of > 0.0).then(|| all.ok / all.of)
 }
 
-/// Returns the difference of the shares, new − base. `None` if a side has no operation that counts.
+/// Returns the difference of the shares, new − base. `None` if there is a side on which no operation counts.
 ///
 /// If all operations succeeded on one side and none succeeded on the other side, the p-value is exact (R. A. Fisher's
-/// test). The exact p-value is 2 divided by the number of ways to choose which operations succeed, because only the
-/// observed way and its mirror image are as extreme. In all other cases, the p-value is computed from the t statistic,
+/// test). Only the observed result and its mirror image are so extreme. The exact p-value is therefore 2 divided by the
+/// number of ways to choose which operations succeed. In all other cases, the p-value is computed from the t statistic,
 /// with the number of units minus 2 as degrees of freedom. With a single unit per side, the variation of units is
-/// unknown. In this case, only differences of one half or more are tested, by the normal approximation with continuity
-/// correction.
+/// unknown. With one unit per side, only differences of one half or more are tested, by the normal approximation with
+/// continuity correction.
 ///
 /// The interval combines the Wilson intervals of both shares for the effective number of operations (R. G. Newcombe,
 /// "Interval estimation for the difference between independent proportions", Statistics in Medicine 17 (1998), 873–890,
@@ -93,8 +93,8 @@ fn statistic(one: Share, two: Share, correction: f64) -> f64 {
     distance / (middle * (1.0 - middle) * weights).sqrt()
 }
 
-/// Returns the ratio of the variance of the units' shares to the variance that these shares would have if operations
-/// were independent. The ratio is at least 1. `None` if no unit could vary.
+/// Returns the dispersion: the variance of the units' shares, divided by the variance that they would have if
+/// operations were independent. The ratio is at least 1. `None` if no unit could vary.
 fn dispersion(base: &[Share], new: &[Share], order: Units) -> Option<f64> {
     let freedom = (base.len() + new.len()).checked_sub(2).filter(|freedom| *freedom > 0)?;
     let (base, new) = (residuals(base), residuals(new));
@@ -125,9 +125,9 @@ fn residuals(units: &[Share]) -> Vec<f64> {
     if spread > 0.0 { units.iter().map(residual).collect() } else { vec![0.0; units.len()] }
 }
 
-/// Returns the two-sided probability that chance alone separates the sides completely: all operations of one side
-/// (`successes`) succeed, and all operations of the other side (`failures`) fail. This probability is 2 / C(successes +
-/// failures, successes).
+/// Returns the two-sided probability that chance alone separates the sides completely. That means that all operations
+/// of one side (`successes`) succeed, and all operations of the other side (`failures`) fail. This probability is 2 /
+/// C(successes + failures, successes).
 fn separate(successes: f64, failures: f64) -> f64 {
     let (fewer, more) = (successes.min(failures), successes.max(failures));
     let (mut p, mut chosen) = (2.0, 1.0);

@@ -4,11 +4,12 @@
 //! recovery from it (docs/measurement.md). A percentile of all operations includes the time that the client added. A
 //! percentile of the unaffected operations does not ([`super::quantile_range`]).
 //!
-//! Stalls add at most the sum of three times to an operation. These are the lateness of the operation, the stalls since
-//! its start, and the longest stall. The longest stall is included because an earlier operation in the target's queue
-//! may have been delayed by it. If a target processes requests in order, the delay of an operation is at most the
-//! longest delay of this operation and of the operations before it. If the operation had to wait for a slot, all stalls
-//! since the slots ran out are added, because each stall may have kept a slot in use for longer.
+//! Stalls add at most the sum of three times to an operation. The three times are the lateness of the operation, the
+//! stalls since its start, and the longest stall. The longest stall is included because an earlier operation in the
+//! target's queue may have been delayed by it. If a target processes requests in order, the delay of an operation is at
+//! most the longest delay of this operation and of the operations before it. If the operation had to wait for a slot,
+//! all stalls since the moment when all slots were in use are added, because each stall may have kept a slot in use for
+//! longer.
 
 use crate::sample::OpSample;
 use crate::sample::outcome::{AttemptClass, AttemptOutcome, Cause, OpOutcome};

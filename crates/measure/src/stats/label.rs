@@ -1,4 +1,4 @@
-//! Labels of groups, which are values or one of two special labels.
+//! Labels of groups. A label is a value, or one of two special labels.
 //!
 //! A server chooses the values of its headers. The labels "no such header" and "too many different values" must
 //! therefore differ from every possible value, so they are separate variants. In records, the two special labels are

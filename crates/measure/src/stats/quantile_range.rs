@@ -2,8 +2,8 @@
 //! may include delays by the client.
 //!
 //! The upper end is the percentile of all operations. For the lower end, operations that a client stall affected are
-//! left out ([`super::affected_operations`]), and the time that requests and responses spent inside the client is
-//! subtracted ([`super::unread_responses`]).
+//! left out ([`super::affected_operations`]). In addition, the time that requests and responses spent inside the client
+//! is subtracted ([`super::unread_responses`]).
 
 use super::KindStats;
 use crate::enumerated;
@@ -90,9 +90,9 @@ impl KindStats {
 
     /// Returns the range that contains quantile `q` of a time of the target. `None` if no operation succeeded.
     ///
-    /// A quantile is at least as long as any lower quantile, so the lower ends of lower quantiles are also lower ends
-    /// of this one. This matters for high quantiles, because they need more unaffected operations for a lower end that
-    /// is computed from the quantile itself.
+    /// A quantile is never below a lower quantile. For example, p99 is at least p90, so the lower end of p90's range is
+    /// also a lower end for p99. This matters for high quantiles, because their own lower ends can be computed only
+    /// from many unaffected operations.
     #[must_use]
     pub fn quantile_range(&self, timed: Timed, q: f64) -> Option<QuantileRange> {
         let range = self.own_range(timed, q)?;
@@ -108,13 +108,13 @@ impl KindStats {
         let (all, part) = self.timed(timed);
         let range = QuantileRange::of(all, part, self.affected.added_max, q)?;
         let low = range.low.min(range.high.saturating_sub(self.inside_client(timed, q)));
-        // If both ends are equal, the percentile is known, however short it is.
+        // If both ends are equal, the percentile is known, even if it is below `LOW_MIN`.
         let is_known = low >= LOW_MIN || low == range.high;
         Some(QuantileRange { low: if is_known { low } else { 0 }, ..range })
     }
 
-    /// Returns the time that the client added to quantile `q`, in nanoseconds. This is the time until the kernel had
-    /// the request, plus the time until the client read the response.
+    /// Returns the time that the client added to quantile `q`, in nanoseconds. The client adds the time until the
+    /// kernel had the request, and the time until the client read the response.
     fn inside_client(&self, timed: Timed, q: f64) -> u64 {
         match timed {
             Timed::Response => self.timestamped.inside_client(q),
@@ -126,8 +126,8 @@ impl KindStats {
         }
     }
 
-    /// Returns the number of operations that took longer than `bound`, but would take at most `bound` without the time
-    /// inside the client.
+    /// Returns the number of operations that took longer than `bound` only because of the time that they spent inside
+    /// the client.
     #[must_use]
     pub fn beyond_inside(&self, timed: Timed, bound: f64) -> u64 {
         let values = self.timed(timed).0;

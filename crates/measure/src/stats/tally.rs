@@ -48,8 +48,8 @@ impl StatusCounts {
     }
 }
 
-/// Counts of operations and attempts. [`super::Stats`] contains two tallies. One is for operations that belong to the
-/// measured window, and the other is for all other operations.
+/// Counts of operations and attempts. [`super::Stats`] contains two tallies. One tally is for operations that belong to
+/// the measured window, and the other is for all other operations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Operations that were requested by the schedule (open model) or the slots (closed model).

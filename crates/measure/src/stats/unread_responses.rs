@@ -37,7 +37,8 @@ impl UnreadResponses {
         match sample {
             ReadSample::Discarded => self.discarded += 1,
             ReadSample::Timestamped { nanos, stands_for } => {
-                // A response that arrived before its request was sent waited for longer than the service time.
+                // A response can arrive before its request was sent. It then waited for longer than the service time,
+                // but only the service time counts.
                 let nanos = nanos.min(service_nanos);
                 self.sampled += 1;
                 self.exact += u64::from(exact);
@@ -73,15 +74,15 @@ impl UnreadResponses {
 /// nanoseconds. The times are weighted by the number of reads that their samples represent.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TimestampedTimes {
-    /// Response time until the end of the response was read.
+    /// Response times that end when the client has read the end of the response.
     pub until_read: Distribution,
-    /// Response time until the end of the response arrived.
+    /// Response times that end when the end of the response arrives.
     pub until_arrival: Distribution,
     /// Time from the instant at which the kernel had the request until the end of the response arrived.
     pub outside_client: Distribution,
-    /// Service time until the end of the response was read.
+    /// Service times that end when the client has read the end of the response.
     pub service_until_read: Distribution,
-    /// Service time until the end of the response arrived.
+    /// Service times that end when the end of the response arrives.
     pub service_until_arrival: Distribution,
 }
 
@@ -95,7 +96,8 @@ impl TimestampedTimes {
     /// Adds an operation that succeeded, if its response has an arrival timestamp.
     pub(crate) fn add(&mut self, sample: &OpSample) {
         if let Some(ReadSample::Timestamped { nanos, stands_for }) = sample.unread {
-            // A response that arrived before its request was sent waited for longer than the service time.
+            // A response can arrive before its request was sent. It then waited for longer than the service time, but
+            // only the service time counts.
             let service = sample.service_nanos().unwrap_or(0);
             let starting = sample.lateness_nanos().saturating_add(sample.client_send_nanos);
             self.record((sample.response_nanos(), service), starting, nanos.min(service), stands_for.into());

@@ -31,7 +31,7 @@ const LATENESS_MAX_SHARE: f64 = 0.05;
 const SECONDS_MIN: f64 = 0.2;
 /// Maximum share of descriptors or local ports in use. Above this share, there are too few left.
 const RESOURCES_MAX: f64 = 0.95;
-/// Minimum used share of the time of all cores at which the host has no free core.
+/// If the cores are in use for at least this share of their time, the host has no free core.
 const HOST_FULL_MIN: f64 = 0.95;
 /// Maximum share of an interval for which a thread may be stopped completely.
 const FROZEN_MAX: f64 = 0.1;
@@ -94,8 +94,9 @@ impl ClientLimits {
             return;
         }
         let load = &interval.client;
-        // A thread that waits for a core has as little time left as a busy thread. Uploads have no responses that could
-        // wait unread, so for uploads it is enough that a thread has no time left.
+        // A thread that waits for a core has as little time left as a busy thread. A client without time left is at its
+        // limit if, in addition, responses wait unread. Uploads have no response bodies that could wait, so for uploads
+        // the first condition is enough.
         let traffic = &interval.stats.traffic;
         let filled = load.busy + load.run_delay > BUSY_MAX;
         let full = filled && (load.unread > UNREAD_MAX || traffic.sent_body > traffic.body);
@@ -105,8 +106,8 @@ impl ClientLimits {
         let (frozen, waited) = (load.frozen - load.throttled, load.run_delay - load.throttled);
         let shared = waited > RUN_DELAY_MAX || load.steal > STEAL_MAX || frozen > FROZEN_MAX;
         // If a thread has time left but gets its core late, only the operations that are ready at that moment are
-        // delayed. These are all operations if a full round of responses is waiting, but only one operation if
-        // responses arrive one by one.
+        // delayed. If the responses of all slots are waiting at that moment, all operations are delayed. If responses
+        // arrive one by one, only one operation is delayed.
         let delayed = match *model {
             _ if full => 1.0,
             Model::Closed { concurrency } => load.unread.max(1.0 / concurrency.max(1) as f64),

@@ -2,21 +2,21 @@
 //! run.
 //!
 //! Each run has its own clock, which is zero at some instant of wall time. Only the common time counts. A whole second
-//! of a run belongs to it if the second lies inside the measured window of every other run. The second may extend
-//! beyond these windows by at most a tenth of a second. This tolerance is needed because the clocks of machines and the
-//! starts of runs never agree exactly.
+//! of a run belongs to the common time if it lies inside the measured window of every other run. A second of the common
+//! time may extend beyond these windows by at most a tenth of a second. This tolerance is needed because the clocks of
+//! machines and the starts of runs never agree exactly.
 //!
 //! Seconds of different runs start at different instants. Each second of a run is assigned to the second of the common
 //! time that it overlaps most. Between the results of two machines, there is therefore a shift of at most half a second
 //! plus the difference of their clocks. A second of the common time counts only if every run has a second that is
 //! assigned to it.
 //!
-//! If the measured window of a run ends with the common time, the drain of this run counts too, because percentiles
-//! that include failures need its dropped and unfinished operations. If a run continued after the common time, its
-//! drain does not count.
+//! If the measured window of a run ends with the common time, the run's drain counts too. Percentiles that include
+//! failures need the run's dropped and unfinished operations. If a run continued after the common time, its drain does
+//! not count.
 //!
-//! If several agents make the parts of one run, the clocks of these parts are zero at the same instant. In this case,
-//! no interval is shifted or left out. Such parts are merged like the threads of a run ([`CommonTime::of_parts`]).
+//! If several agents make the parts of one run, the clocks of these parts are zero at the same instant. For such parts,
+//! no interval is shifted or left out. The parts are merged like the threads of a run ([`CommonTime::of_parts`]).
 
 use crate::evidence::Edges;
 use crate::interval::Interval;
@@ -200,8 +200,8 @@ impl CommonTime {
             return Some(interval);
         }
         let zero = self.members.get(run)?.zero;
-        // Drop the first and last operations. Their instants are on different clocks in different runs, and the first
-        // and last operations of one run are not the first and last operations of all runs together.
+        // Drop the first and last operations. Their instants are on the clocks of different runs. In addition, the
+        // first and last operations of one run are not the first and last operations of all runs together.
         (interval.evidence.edges, interval.evidence.schedule_end) = (Edges::default(), None);
         for example in &mut interval.stats.examples {
             let wall = zero.saturating_add(example.at.as_nanos());
@@ -249,7 +249,7 @@ mod tests {
         let first = placed(&common, 0, &runs[0]);
         let second = placed(&common, 1, &runs[1]);
         let measured: Vec<(u64, Stage)> = (1..7).map(|second| (second, Stage::Measured)).collect();
-        // The drain of the first run counts, because its window ends with the common time.
+        // The drain of the first run counts, because its measured window ends with the common time.
         assert_eq!(first, [measured.clone(), vec![(7, Stage::Drain)]].concat());
         assert_eq!(second, measured);
     }

@@ -1,4 +1,4 @@
-//! Counts of response times in a grid of time and value, for heat maps. The number of cells is limited.
+//! Counts of response times in a grid of time and value, for heat maps. The number of cells in the grid is limited.
 //!
 //! A reader of a saved run keeps a heat map of limited size instead of the histograms of all intervals. A heat map has
 //! at most [`COLUMNS_MAX`] columns of equal length. Each column has counts in rows of a quarter octave. If more columns
@@ -172,7 +172,7 @@ mod tests {
             prop_assert!(heat.columns().len() <= COLUMNS_MAX);
             let saved = serde_json::to_string(&heat).unwrap();
             prop_assert_eq!(&serde_json::from_str::<HeatMap>(&saved).unwrap(), &heat);
-            // By brute force, each column must contain the values of its time.
+            // Each column must contain the values of its time, as found by brute force.
             for (index, counts) in heat.columns().enumerate() {
                 let inside = |at: u64| (at * 1_000_000_000 + 500_000_000) / heat.column_nanos() == index as u64;
                 let count: usize = seconds.iter().filter(|(at, _)| inside(*at)).map(|(_, values)| values.len()).sum();

@@ -1,7 +1,7 @@
 //! The results of a whole run, computed from its intervals.
 //!
 //! A summary can be computed from saved intervals ([`Summary::of`]), in the order in which they were written. A report
-//! on a saved run is therefore the same as the report at the end of the run, and even a crashed run has a report.
+//! on a saved run is therefore the same as the report at the end of the run. Even a crashed run has a report.
 
 pub mod client_limits;
 pub mod common_time;
@@ -157,7 +157,7 @@ impl Summary {
     }
 
     /// Returns the throughput, which is the number of response body bytes that arrived per second of the measured
-    /// window. `None` without a window.
+    /// window. `None` without a measured window.
     #[must_use]
     pub fn throughput(&self) -> Option<f64> {
         self.per_second(self.measured.traffic.body)
@@ -170,14 +170,16 @@ impl Summary {
         self.per_second(self.measured.traffic.body.saturating_sub(self.stats.traffic.wasted))
     }
 
-    /// Returns the request body bytes that left the client per second of the measured window. `None` without a window.
+    /// Returns the request body bytes that left the client per second of the measured window. `None` without a measured
+    /// window.
     #[must_use]
     pub fn sending(&self) -> Option<f64> {
         self.per_second(self.left_in_window(self.measured.traffic.sent_body))
     }
 
-    /// Returns how many of `sent` bytes left the client in the measured window. A sent byte first waits in a send buffer of
-    /// the kernel. These buffers often grow in the window, so that more is sent than the targets receive.
+    /// Returns how many of `sent` bytes left the client in the measured window. A sent byte first waits in a send
+    /// buffer of the kernel. These buffers often grow in the measured window, so that more is sent than the targets
+    /// receive.
     #[must_use]
     pub fn left_in_window(&self, sent: u64) -> u64 {
         let (before, after) = self.unacknowledged;
@@ -205,7 +207,7 @@ impl Summary {
     }
 
     /// Returns the operations that succeeded or failed per second of the measured window. Operations that end in the
-    /// drain are part of the window's counts, but not of its rates.
+    /// drain are part of the counts of the measured window, but not of its rates.
     #[must_use]
     pub fn completed_rate(&self) -> Option<f64> {
         self.per_second(self.window_ok.saturating_add(self.window_failed))
@@ -218,10 +220,10 @@ impl Summary {
     }
 
     /// Returns the size of one step of [`Self::ok_rate`], as a share of this rate. The rate counts an operation if it
-    /// ended in the window. If a closed run is short compared with its operations, its rate therefore comes in large
-    /// steps: with operations of 300 ms, each slot completes three of them in any window between 0.9 s and 1.2 s. One
-    /// step is the number of operations that were in flight at the end of the window. `None` without a success in the
-    /// window.
+    /// ended in the measured window. A closed run that is short compared with its operations therefore has a rate with
+    /// large steps. With operations of 300 ms, for example, each slot completes three of them in any window between 0.9
+    /// s and 1.2 s. The size of one step is the number of operations that were in flight at the end of the measured
+    /// window. `None` without a success in the measured window.
     #[must_use]
     pub fn rate_step(&self) -> Option<f64> {
         let tally = &self.stats.measured;
@@ -230,8 +232,8 @@ impl Summary {
         (self.window_ok > 0).then(|| after as f64 / self.window_ok as f64)
     }
 
-    /// Returns the number of operations of the window that were offered but have no end in the records. The number is 0
-    /// for a run that ended.
+    /// Returns the number of operations of the measured window that were offered but have no end in the records. The
+    /// number is 0 for a run that ended.
     #[must_use]
     pub fn open_operations(&self) -> u64 {
         let tally = &self.stats.measured;
@@ -239,7 +241,7 @@ impl Summary {
         tally.scheduled.saturating_sub(known)
     }
 
-    /// Divides a count by the length of the measured window in seconds. `None` without a window.
+    /// Divides a count by the length of the measured window in seconds. `None` without a measured window.
     #[must_use]
     pub fn per_second(&self, count: u64) -> Option<f64> {
         (self.measured.seconds > 0.0).then(|| count as f64 / self.measured.seconds)
@@ -276,9 +278,9 @@ impl Summary {
         self.stopped_share() > STOOD_STILL_MIN
     }
 
-    /// Returns the number of operations that would have ended if this client had not been kept from running, given that
-    /// `ended` operations did. If the client was kept from running for most of the time, nothing is known, and any
-    /// number is possible.
+    /// Returns the number of operations that would have ended if this client had never been kept from running. `ended`
+    /// is the number of operations that did end. If the client was kept from running for most of the time, nothing is
+    /// known, and any number is possible.
     #[must_use]
     pub fn could_have_ended(&self, ended: u64) -> f64 {
         if self.client_stood_still() { f64::INFINITY } else { ended as f64 / (1.0 - self.stopped_share()) }

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 pub const SECONDS_MAX: u64 = 4_000_000;
 /// Maximum length of the list of stretches.
 const STRETCHES_MAX: usize = SECONDS_MAX as usize;
-/// Maximum share of a second for which the client may be stopped. If the client is stopped for longer, the second does
-/// not count.
+/// Maximum share of a second for which the client may be stopped. A second without a success does not count if the
+/// client was stopped for longer.
 const STOPPED_MAX: f64 = 0.5;
 
 /// Consecutive seconds that are equal.

@@ -2,8 +2,8 @@
 //!
 //! The intended start of an operation decides whether the operation belongs to the measured window. The bytes of an
 //! operation are counted when they arrive, and its sample belongs to the interval in which the operation ended
-//! (docs/measurement.md). The end of the window may be unknown during the run, because a run with a fixed number of
-//! operations ends with its last operation. An interrupt may end the window earlier.
+//! (docs/measurement.md). The end of the measured window may be unknown during the run, because a run with a fixed
+//! number of operations ends with its last operation. An interrupt may end the measured window earlier.
 
 use crate::enumerated;
 use crate::time::Instant;

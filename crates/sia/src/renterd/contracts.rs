@@ -119,8 +119,8 @@ pub struct ContractTotals {
 
 const REQUEST: &str = "GET /api/bus/contracts of renterd";
 
-/// Parses the body of `GET /api/bus/contracts`. The request needs the parameter `filtermode=all`. Otherwise archived
-/// contracts are missing, and total spending decreases with each renewal.
+/// Parses the body of `GET /api/bus/contracts`. The request needs the parameter `filtermode=all`. Without this
+/// parameter, archived contracts are missing, and total spending decreases with each renewal.
 ///
 /// # Errors
 /// Returns an error if the body is not a valid list.

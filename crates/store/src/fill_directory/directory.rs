@@ -42,8 +42,9 @@ impl Reservation {
     /// Locks a directory that contains a fill or is empty. Creates the directory if it does not exist.
     ///
     /// # Errors
-    /// [`FillError::InUse`], [`FillError::NotEmpty`];
-    /// [`StoreErrorKind::Format`](crate::StoreErrorKind::Format) for a fill of another version; errors of the system.
+    /// Fails with [`FillError::InUse`], with [`FillError::NotEmpty`], with
+    /// [`StoreErrorKind::Format`](crate::StoreErrorKind::Format) for a fill of another version, or with an error of the
+    /// system.
     pub fn take(path: &Path) -> Result<Self, StoreError> {
         let failed = |error: io::Error| StoreError::new(path, error);
         let is_new_directory = !path.exists();
@@ -73,7 +74,7 @@ impl Reservation {
     /// Opens the fill, or creates it with this identity.
     ///
     /// # Errors
-    /// [`FillError::OtherSettings`] if the fill exists with other settings; errors of the system.
+    /// Fails with [`FillError::OtherSettings`] if the fill exists with other settings, or with an error of the system.
     pub fn start(self, identity: &Identity) -> Result<(FillDirectory, Origin), StoreError> {
         let Self { path, is_new_directory, saved, lock } = self;
         if let Some(SavedIdentity { identity: saved, hash }) = saved {
@@ -97,7 +98,7 @@ impl FillDirectory {
     /// Opens the fill in a directory. Creates a fill if the directory does not exist or is empty.
     ///
     /// # Errors
-    /// The errors of [`Reservation::take`] and [`Reservation::start`].
+    /// Fails like [`Reservation::take`] and [`Reservation::start`].
     pub fn start(path: &Path, identity: &Identity) -> Result<(Self, Origin), StoreError> {
         Reservation::take(path)?.start(identity)
     }
@@ -105,8 +106,9 @@ impl FillDirectory {
     /// Opens an existing fill with the settings that it was created with.
     ///
     /// # Errors
-    /// [`FillError::NotAFill`], [`FillError::InUse`];
-    /// [`StoreErrorKind::Format`](crate::StoreErrorKind::Format) for a fill of another version; errors of the system.
+    /// Fails with [`FillError::NotAFill`], with [`FillError::InUse`], with
+    /// [`StoreErrorKind::Format`](crate::StoreErrorKind::Format) for a fill of another version, or with an error of the
+    /// system.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         // Check this first, so that no lock file is left in a directory that is not a fill.
         identity::read(path)?;
@@ -119,7 +121,7 @@ impl FillDirectory {
     /// of the identity, which is part of each segment.
     ///
     /// # Errors
-    /// The errors of [`FillDirectory::open`], except [`FillError::InUse`].
+    /// Fails like [`FillDirectory::open`], but not with [`FillError::InUse`].
     pub fn read_identity(path: &Path) -> Result<(Identity, [u8; 32]), StoreError> {
         identity::read(path).map(|SavedIdentity { identity, hash }| (identity, hash))
     }
@@ -157,7 +159,7 @@ impl FillDirectory {
     /// Returns the number and path of the next session. Neither the directory nor the journal contains this number.
     ///
     /// # Errors
-    /// Errors of the system.
+    /// Fails with an error of the system.
     pub fn next_session(&self, state: &FillState) -> Result<(u32, PathBuf), StoreError> {
         let on_disk = sessions(&self.path)?.last().map_or(0, |(number, _)| *number);
         let in_journal = state.sessions.iter().map(|session| session.number).max().unwrap_or(0);
@@ -170,7 +172,7 @@ impl FillDirectory {
     /// Replaces an earlier snapshot of the same name. The name consists of letters, digits and dashes.
     ///
     /// # Errors
-    /// [`FillError::BadName`]; errors of the system.
+    /// Fails with [`FillError::BadName`], or with an error of the system.
     pub fn write_snapshot(&self, name: &str, json: &[u8]) -> Result<PathBuf, StoreError> {
         let path = snapshot::path(&self.path, name)?;
         snapshot::replace(&path, json)?;
@@ -185,7 +187,7 @@ impl FillDirectory {
 /// Returns the numbers of all sessions and the paths of their run directories, in ascending order.
 ///
 /// # Errors
-/// Errors of the system.
+/// Fails with an error of the system.
 pub fn sessions(fill: &Path) -> Result<Vec<(u32, PathBuf)>, StoreError> {
     let directory = fill.join(SESSIONS_DIRECTORY);
     let failed = |error: io::Error| StoreError::new(&directory, error);
@@ -206,7 +208,7 @@ pub fn sessions(fill: &Path) -> Result<Vec<(u32, PathBuf)>, StoreError> {
 /// Returns the snapshots of a fill, sorted by name.
 ///
 /// # Errors
-/// Errors of the system.
+/// Fails with an error of the system.
 pub fn snapshots(fill: &Path) -> Result<Vec<Snapshot>, StoreError> {
     snapshot::list(fill)
 }

@@ -46,8 +46,8 @@ impl ManifestIndex {
     /// of the fill, if known.
     ///
     /// # Errors
-    /// [`FillError::Damaged`] for a damaged or incomplete manifest, [`FillError::OtherFill`];
-    /// [`StoreErrorKind::Format`](crate::StoreErrorKind::Format) for another version; errors of the system.
+    /// Fails with [`FillError::Damaged`] for a damaged or incomplete manifest, with [`FillError::OtherFill`], with
+    /// [`StoreErrorKind::Format`](crate::StoreErrorKind::Format) for another version, or with an error of the system.
     pub fn open(path: &Path, expected_digest: Option<[u8; 32]>) -> Result<Self, StoreError> {
         let mut reader = ManifestReader::open(path, expected_digest)?;
         let (mut frames, mut first) = (Vec::new(), 0);
@@ -71,7 +71,8 @@ impl ManifestIndex {
     /// Reads the entry with this number and its neighbors. Returns `None` if the manifest has fewer entries.
     ///
     /// # Errors
-    /// [`FillError::Damaged`] if the manifest has changed since it was opened; errors of the system.
+    /// Fails with [`FillError::Damaged`] if the manifest has changed since it was opened, or with an error of the
+    /// system.
     pub fn read(&self, number: u64) -> Result<Option<FileRange>, StoreError> {
         if number >= self.summary.files {
             return Ok(None);

@@ -44,7 +44,7 @@ impl ManifestReader<File> {
     /// Opens the manifest with this path. `expected_digest` is the digest in the identity of the fill, if known.
     ///
     /// # Errors
-    /// Errors of the system.
+    /// Fails with an error of the system.
     pub fn open(path: &Path, expected_digest: Option<[u8; 32]>) -> Result<Self, StoreError> {
         let file = File::open(path).map_err(|error| StoreError::new(path, error))?;
         Ok(Self { path: path.to_owned(), expected_digest, ..Self::new(file) })

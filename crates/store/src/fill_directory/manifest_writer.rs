@@ -119,7 +119,7 @@ impl ManifestWriter {
     /// Creates the writer of a manifest with this path, usually [`super::Reservation::manifest_path`].
     ///
     /// # Errors
-    /// Errors of the system.
+    /// Fails with an error of the system.
     pub fn create(path: &Path) -> Result<Self, StoreError> {
         let failed = |error: io::Error| StoreError::new(&temporary_path(path), error);
         let (file, medium) = TemporaryFile::create(path).map_err(failed)?;
@@ -134,11 +134,11 @@ impl ManifestWriter {
         Ok(writer)
     }
 
-    /// Adds a file. Paths must be in ascending order of their bytes. For this order, a walk of the tree must append a
-    /// `/` to the names of directories before it sorts the entries of a directory.
+    /// Adds a file. Paths must be in ascending order of their bytes. To produce this order, a walk of the tree must
+    /// append a `/` to the names of directories before it sorts the entries of a directory.
     ///
     /// # Errors
-    /// [`FillError::BadPath`]; errors of the system.
+    /// Fails with [`FillError::BadPath`], or with an error of the system.
     pub fn add(&mut self, file: &FileEntry) -> Result<(), StoreError> {
         let FileEntry { path, bytes, modified_nanos } = file;
         let unsorted = (*path <= self.last).then_some("is not in ascending order");
@@ -160,7 +160,7 @@ impl ManifestWriter {
     /// Completes the manifest and waits until it is on the disk.
     ///
     /// # Errors
-    /// Errors of the system.
+    /// Fails with an error of the system.
     pub fn finish(mut self) -> Result<ManifestSummary, StoreError> {
         if self.count > 0 {
             self.end_frame()?;

@@ -28,7 +28,7 @@ impl SavedFill {
     /// Reads the fill in a directory.
     ///
     /// # Errors
-    /// The errors of [`FillDirectory::read_identity`] and [`replay`].
+    /// Fails like [`FillDirectory::read_identity`] and [`replay`].
     pub fn read(directory: &Path) -> Result<Self, StoreError> {
         let (identity, hash) = FillDirectory::read_identity(directory)?;
         let journal = directory.join(JOURNAL_DIRECTORY);

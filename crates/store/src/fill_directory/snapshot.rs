@@ -60,7 +60,7 @@ impl Snapshot {
     /// Reads the snapshot.
     ///
     /// # Errors
-    /// [`StoreErrorKind::TooLarge`], and errors of the system.
+    /// Fails with [`StoreErrorKind::TooLarge`], or with an error of the system.
     pub fn read(&self) -> Result<Vec<u8>, StoreError> {
         let failed = |error: io::Error| StoreError::new(&self.path, error);
         let mut bytes = Vec::new();

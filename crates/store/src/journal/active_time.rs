@@ -1,8 +1,8 @@
 //! The time during which a session ran.
 //!
 //! Wall clocks can be set while a fill runs, and a session that waits for its target may write nothing for hours. A
-//! session therefore regularly records its duration by a monotonic clock. The time between such a record and later
-//! records is taken from the wall clock, but is limited to the usual time between two such records.
+//! session therefore regularly records its duration by a monotonic clock. The time from the last of these records to
+//! later records is taken from the wall clock, but is limited to the usual time between two of these records.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub struct ActiveTime {
     recorded_ms: u64,
     /// Wall time of that record or of the start, in milliseconds since 1970.
     recorded_unix_ms: u64,
-    /// Longest time between `recorded_unix_ms` and a later record, in milliseconds.
+    /// Longest time so far from `recorded_unix_ms` to a later record, in milliseconds.
     since_ms: u64,
 }
 

@@ -44,7 +44,7 @@ const ALIVE: u8 = 14;
 const UNSETTLED: u8 = 15;
 
 impl Record {
-    /// Appends this record to `out`, and a large batch as several records. Returns the next sequence number.
+    /// Appends this record to `out`. A large batch becomes several records. Returns the next sequence number.
     pub(crate) fn put(&self, out: &mut Vec<u8>, seq: u64) -> u64 {
         match self {
             Self::Acked(batch) => put_batches(out, seq, ACKED, batch, |out, last, object| {
@@ -78,7 +78,7 @@ impl Record {
     /// Parses a payload. Returns `None` if the type is unknown.
     ///
     /// # Errors
-    /// The reason why the payload is not valid.
+    /// Fails with the reason why the payload is not valid.
     pub(crate) fn parse(kind: u8, payload: &[u8]) -> Result<Option<Self>, Malformed> {
         let mut fields = Fields::new(payload);
         let fields = &mut fields;

@@ -1,15 +1,15 @@
 //! The journal of a fill. The journal records started uploads, stored objects, and the end of each session.
 //!
-//! A record counts as soon as it is on the disk. The intent of an upload is on the disk before its first request. The
-//! acknowledgement of an upload is on the disk before any total includes the upload. After a crash, objects whose
-//! uploads were intended but not acknowledged are "in doubt". The next session can ask the server whether these objects
-//! exist.
+//! A record counts as soon as it is on the disk. Before the first request of an upload, the intent of the upload is on
+//! the disk. The intent is a record that the upload may start. The acknowledgement of an upload is on the disk before
+//! any total includes the upload. After a crash, objects whose uploads were intended but not acknowledged are "in
+//! doubt". The next session can ask the server whether these objects exist.
 //!
 //! The journal consists of append-only segments. A failed write or sync ends its segment. On Linux, the pages of a
 //! failed sync count as clean, so a second sync would succeed without writing them (Rebello et al., ATC 2020). The
 //! records of the failed sync are therefore written again, to the next segment. The header of the next segment states
-//! that the remains of the first attempt do not count. In the same way, a resumed fill repeats the last records of the
-//! previous session, because they may have been in memory only.
+//! where the valid part of the failed segment ends, so the remains of the first attempt do not count. In the same way,
+//! a resumed fill repeats the last records of the previous session, because they may have been in memory only.
 
 mod active_time;
 mod disk;

@@ -19,7 +19,7 @@ impl NumberSet {
     /// Adds a number. Returns whether the number is new.
     ///
     /// # Panics
-    /// If the number is not below [`OBJECTS_MAX`].
+    /// Panics if the number is not below [`OBJECTS_MAX`].
     pub fn insert(&mut self, number: u64) -> bool {
         assert!(number < OBJECTS_MAX, "object number {number} is above the limit");
         let (page, word, bit) = place(number);

@@ -161,7 +161,7 @@ pub struct Unsettled {
 pub struct VerifiedObject {
     /// Number of the object.
     pub number: u64,
-    /// The result of reading it back.
+    /// The result of reading the object back.
     pub result: Verification,
 }
 

@@ -20,10 +20,8 @@ pub struct Replay {
 /// identity, if known.
 ///
 /// # Errors
-/// [`FillError::Damaged`] for damage that a crash does not explain,
-/// [`StoreErrorKind::Format`] and
-/// [`FillError::UnknownRecord`] for journals of other versions;
-/// errors of the system.
+/// Fails with [`FillError::Damaged`] for damage that a crash does not explain, with [`StoreErrorKind::Format`] or
+/// [`FillError::UnknownRecord`] for journals of other versions, or with an error of the system.
 pub fn replay(directories: &[&Path], identity: Option<&[u8; 32]>) -> Result<Replay, StoreError> {
     replay_directories(directories, identity, |_| {}).map(|(replay, _)| replay)
 }
@@ -31,7 +29,7 @@ pub fn replay(directories: &[&Path], identity: Option<&[u8; 32]>) -> Result<Repl
 /// Replays segments in memory, numbered from 1.
 ///
 /// # Errors
-/// The errors of [`replay`].
+/// Fails like [`replay`].
 pub fn replay_bytes(segments: &[&[u8]], identity: Option<&[u8; 32]>) -> Result<Replay, StoreError> {
     let numbered = (1..).zip(segments);
     let sources =
@@ -42,7 +40,7 @@ pub fn replay_bytes(segments: &[&[u8]], identity: Option<&[u8; 32]>) -> Result<R
 /// Calls `visit` for each record of the journal in these directories.
 ///
 /// # Errors
-/// The errors of [`replay`].
+/// Fails like [`replay`].
 pub fn for_each_entry(
     directories: &[&Path],
     identity: Option<&[u8; 32]>,

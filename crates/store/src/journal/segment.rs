@@ -14,9 +14,9 @@
 //! the record that follows.
 //!
 //! The header states the size of the valid part of the previous segment, because a failed write or sync leaves
-//! unreliable bytes. The new segment repeats the records that may have been in memory only, up to the sequence number
-//! "committed from". If a segment ends before this number, or has no record, a crash has cut it off. Readers ignore
-//! such a segment.
+//! unreliable bytes. The new segment first repeats the records that may have been in memory only. "Committed from" is
+//! the sequence number after these records. If a segment ends before this number, or has no record, a crash has cut it
+//! off. Readers ignore such a segment.
 
 use super::payload::Malformed;
 use crc_fast::{CrcAlgorithm, Digest};
@@ -177,8 +177,9 @@ impl Group {
         (kind == GROUP).then(|| Self::parse(payload))
     }
 
-    /// Searches `bytes` for valid group records, and returns the largest durable length in them. `start` is the
-    /// position of the first byte. A length that is larger than the position of its record is not valid.
+    /// Searches `bytes` for valid group records, and returns the largest number of durable bytes that one of them
+    /// states. `start` is the position of the first byte. A length that is larger than the position of its record is
+    /// not valid.
     pub(crate) fn search(bytes: &[u8], start: u64) -> Option<u64> {
         let mut head = [0; 5];
         head[..4].copy_from_slice(&(GROUP_PAYLOAD_BYTES as u32).to_le_bytes());

@@ -17,7 +17,7 @@ pub const DAMAGED_MAX: usize = 10_000;
 /// Maximum number of pairs of class and cause. Other failures are counted without their names.
 pub const FAILURE_KINDS_MAX: usize = 256;
 
-/// The state of a fill. The memory of the state depends on the highest object number, not on the number of records.
+/// The state of a fill. The memory use of the state depends on the highest object number, not on the number of records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FillState {
     /// The number after the highest object whose upload may have started.
@@ -167,11 +167,11 @@ pub struct Session {
     /// End of the session. `None` if it was killed or still runs.
     pub end: Option<SessionEnd>,
     /// Wall time in milliseconds since 1970 at which the session stored its last objects. If the session stored no
-    /// objects, the wall time of its start.
+    /// objects, this is the wall time of its start.
     pub stored_unix_ms: u64,
     /// Time during which the session ran.
     pub active: ActiveTime,
-    /// Part of the active time before the session stored its last objects.
+    /// Active time from the start of the session until it stored its last objects.
     pub uploading: Duration,
     /// Sums over this session.
     pub totals: Totals,
@@ -184,7 +184,7 @@ pub struct Gap {
     pub after_session: u32,
     /// Wall time of the gap's beginning in milliseconds since 1970.
     pub from_unix_ms: u64,
-    /// Wall time of the gap's end in milliseconds since 1970. Never before the beginning.
+    /// Wall time of the gap's end in milliseconds since 1970. The end is never before the beginning.
     pub to_unix_ms: u64,
 }
 

@@ -74,7 +74,7 @@ impl JournalWriter {
     /// segment.
     ///
     /// # Errors
-    /// The errors of [`super::replay`]; errors of the system, such as a full disk.
+    /// Fails like [`super::replay`], or with an error of the system, such as a full disk.
     pub fn open(fill: &FillDirectory, spares: &[&Path]) -> Result<(Self, Replay), StoreError> {
         Self::open_visiting(fill, spares, |_| {})
     }
@@ -82,7 +82,7 @@ impl JournalWriter {
     /// Like [`Self::open`], but also calls `visit` for each record in order during the replay.
     ///
     /// # Errors
-    /// The errors of [`Self::open`].
+    /// Fails like [`Self::open`].
     pub fn open_visiting(
         fill: &FillDirectory,
         spares: &[&Path],
@@ -136,7 +136,7 @@ impl JournalWriter {
     /// Adds a record, which the next sync writes. After an error, nothing is added.
     ///
     /// # Errors
-    /// [`FillError::TooMuchPending`], [`FillError::UploadIdTooLong`] and [`FillError::TooManyObjects`].
+    /// Fails with [`FillError::TooMuchPending`], [`FillError::UploadIdTooLong`] or [`FillError::TooManyObjects`].
     pub fn append(&mut self, record: &Record) -> Result<(), StoreError> {
         check(record).map_err(|error| StoreError::new(&self.segment.path, error))?;
         let before = self.pending.len();
@@ -156,8 +156,8 @@ impl JournalWriter {
     /// until [`JournalWriter::open_next_segment`] succeeds.
     ///
     /// # Errors
-    /// Errors of the system, with [`StoreError::is_full`] if there is no space left. Later calls return
-    /// [`FillError::SegmentFailed`].
+    /// Fails with an error of the system. [`StoreError::is_full`] is `true` if there is no space left. Later calls fail
+    /// with [`FillError::SegmentFailed`].
     pub fn sync(&mut self, unix_ms: u64) -> Result<(), StoreError> {
         if self.pending_bytes() == 0 {
             return Ok(());
@@ -190,7 +190,7 @@ impl JournalWriter {
     /// full, the new segment uses the reserved space.
     ///
     /// # Errors
-    /// Errors of the system. The caller may try again.
+    /// Fails with an error of the system. The caller may try again.
     pub fn open_next_segment(&mut self, directory: Option<&Path>) -> Result<(), StoreError> {
         if self.reserve == Reserve::Needed {
             // If the removal fails, opening the segment fails too.
@@ -203,7 +203,7 @@ impl JournalWriter {
     /// Writes the pending records and removes the reserve.
     ///
     /// # Errors
-    /// The errors of [`JournalWriter::sync`].
+    /// Fails like [`JournalWriter::sync`].
     pub fn close(mut self, unix_ms: u64) -> Result<(), StoreError> {
         self.sync(unix_ms)?;
         // If the removal fails, the next session replaces the file.
@@ -283,7 +283,7 @@ fn create_segment(disk: &mut dyn Disk, directory: &Path, header: &Header) -> Res
     let mut file = disk.create(&path).map_err(failed)?;
     let written = file.write_all(&header.encode()).and_then(|()| file.flush()).and_then(|()| file.sync());
     if let Err(error) = written.and_then(|()| disk.sync_directory(directory)) {
-        // If the removal fails, readers ignore the file, because no later segment continues it.
+        // If the file cannot be removed, readers ignore it, because no later segment continues it.
         let _ = disk.remove(&path);
         return Err(failed(error));
     }

@@ -1,8 +1,8 @@
 //! Checks that a CAR contains the whole requested DAG and nothing else.
 //!
-//! A link is open while the block to which it leads has not arrived. Each block is processed once: open links to the
-//! block are closed, and the block's own links become open if their targets belong to the requested content. Blocks may
-//! arrive in any order. A block that arrives before a link to it is kept until the link arrives, within limits.
+//! A link is open while the block to which it leads has not arrived. Each block is processed once. It closes the open
+//! links to it. Its own links become open if their targets belong to the requested content. Blocks may arrive in any
+//! order. A block that arrives before a link to it is kept until the link arrives, within limits.
 
 use super::node::{self, Kind, PbNode};
 use super::{Fault, GatewayRequest, Scope, Unsupported, codec, hash, normal};

@@ -1,9 +1,9 @@
 //! Incremental checks of IPFS gateway responses: CARs (CARv1) and single blocks.
 //!
 //! The end of the HTTP body does not prove that a CAR is complete. A gateway that cannot find a block can only stop
-//! early. In this case, kubo has already sent status 200, and ends the chunked body as usual. CARs are therefore read
-//! block by block. [`Depth::Structure`] checks the framing and the presence of the requested block. [`Depth::Blocks`]
-//! also checks each block against its CID, and whether the requested DAG is complete.
+//! early. When this happens, kubo has already sent status 200, and ends the chunked body as usual. CARs are therefore
+//! read block by block. [`Depth::Structure`] checks the framing and the presence of the requested block.
+//! [`Depth::Blocks`] also checks each block against its CID, and whether the requested DAG is complete.
 //!
 //! The use of memory is bounded. Raw blocks are hashed and never buffered, and blocks with links are buffered one at a
 //! time. The formats are CARv1 (<https://ipld.io/specs/transport/car/carv1/>) and Trustless Gateway

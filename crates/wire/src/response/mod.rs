@@ -197,9 +197,9 @@ impl ResponseReader {
         Ok(())
     }
 
-    /// Returns how many of the next bytes are certainly body data: the rest of the body or of the current chunk, or
-    /// [`u64::MAX`] if the body ends when the connection closes. The number is 0 in heads and framing, and after the
-    /// end of the response.
+    /// Returns how many of the next bytes are certainly body data. These are the rest of the body or of the current
+    /// chunk. The number is [`u64::MAX`] if the body ends when the connection closes. The number is 0 in heads and
+    /// framing, and after the end of the response.
     #[inline]
     pub fn opaque_bytes(&self) -> u64 {
         self.message.as_ref().map_or(0, |(_, body)| body.opaque_bytes())
@@ -261,8 +261,8 @@ impl ResponseReader {
         self.counts.body
     }
 
-    /// Returns whether the connection can be used for another request. This requires that the response is complete,
-    /// that its end was not marked by the close of the connection, and that the server keeps the connection open.
+    /// Returns whether the connection can be used for another request. The response must be complete, and the server
+    /// must keep the connection open. The end of the response must not have been marked by closing the connection.
     /// Excess bytes after the end also make the connection unusable, but only the caller can detect them.
     pub fn reusable(&self) -> bool {
         self.message.as_ref().is_some_and(|(head, body)| {

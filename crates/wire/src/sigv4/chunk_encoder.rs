@@ -36,9 +36,9 @@ impl ChunkEncoder {
         });
     }
 
-    /// Writes a chunk with `length` bytes of data to `out`, in place of the bytes from `at` on. `fill` writes the data to
-    /// its place. Returns the number of bytes that precede the data. If `length` is 0, no chunk is written, because an
-    /// empty chunk would mark the end of the body.
+    /// Writes a chunk with `length` bytes of data to `out`, where it replaces the bytes from offset `at` on. `fill`
+    /// writes the data to its place. Returns the number of bytes that precede the data. If `length` is 0, no chunk is
+    /// written, because an empty chunk would mark the end of the body.
     ///
     /// # Errors
     /// Returns the error of `fill`. After an error, the body cannot be continued.

@@ -33,8 +33,8 @@ impl SignatureChain {
         self.sign()
     }
 
-    /// Returns whether `signature` is valid for the next chunk. If it is valid, the signature of the following chunk
-    /// must cover it.
+    /// Returns whether `signature` is valid for the next chunk. If `signature` is valid, the signature of the following
+    /// chunk must cover it.
     pub(super) fn verifies_chunk(&mut self, sha256: &[u8; 32], signature: Signature) -> bool {
         self.write_chunk(sha256);
         self.verifies(signature)

@@ -111,7 +111,7 @@ impl Signer {
     /// signature, on which the signatures of the chunks depend.
     ///
     /// # Errors
-    /// Fails if the request cannot be signed. In this case, `field` was not called.
+    /// Fails if the request cannot be signed. If this function fails, it has not called `field`.
     pub fn sign_fields(
         &mut self,
         now: Timestamp,

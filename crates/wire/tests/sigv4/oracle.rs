@@ -102,7 +102,7 @@ impl Case {
         own.chain([("Host", "bucket.example.com:9000")]).collect()
     }
 
-    /// Returns the signature that the crate computes, and the headers and parameters that it adds.
+    /// Returns the signature that the crate `aws-sigv4` computes, and the headers and parameters that it adds.
     fn theirs(&self, location: SignatureLocation) -> (String, Vec<(String, String)>) {
         let mut settings = SigningSettings::default();
         settings.percent_encoding_mode = PercentEncodingMode::Single;

@@ -21,8 +21,8 @@ impl<N: Network> RunLoop<'_, N> {
         self.abandon(net, class, cause, |_| true, now);
     }
 
-    /// Ends the reads in flight, because the requested number of bytes has arrived and further reads would exceed it.
-    /// Writes may complete, because a partly written object is useless.
+    /// Ends the reads in flight when the requested number of bytes has arrived, because further reads would exceed this
+    /// number. Writes may complete, because a partly written object is useless.
     pub(in crate::run_loop) fn abandon_reads(&mut self, net: &mut N, now: Instant) {
         self.abandon(net, AttemptClass::InflightAtEnd, Cause::BytesReached, RequestPlan::is_safe, now);
         for origin in &mut self.pool.origins {
@@ -60,8 +60,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Adds the attempts of parts in flight to the counts of the parts' operations, because these operations end before
-    /// their parts.
+    /// Adds the attempts of parts in flight to the counts of the operations that upload these parts. At the end of a
+    /// run, an operation ends before its parts.
     fn count_parts(&mut self, which: &impl Fn(&RequestPlan) -> bool) {
         for slot in 0..self.slots.len() {
             let Some(child) = self.slots.find_op(slot) else { continue };

@@ -1,8 +1,8 @@
 //! Timeouts.
 //!
-//! Each exchange stores its own deadline, and there is no sorted queue of deadlines. Most deadlines are moved long
-//! before they expire. Updating a queue for each request would cost more than checking all deadlines when the earliest
-//! one may have expired.
+//! Each exchange stores its own deadline, and there is no sorted queue of deadlines. Most deadlines are replaced long
+//! before they expire. Checking all deadlines whenever the earliest may have expired therefore costs less than updating
+//! a queue for each request.
 
 use super::Reuse;
 use super::exchange::{ExchangeId, State};

@@ -18,9 +18,9 @@ use measure::sample::HopSample;
 use measure::sample::{AttemptKind, AttemptSample, BodyBytes, LabelId};
 use measure::{AttemptOutcome, Cause, Flag, Instant};
 
-/// Invariant that a complete response has an exchange.
+/// Invariant that debug builds check: a complete response has an exchange.
 const HAS_EXCHANGE: &str = "a complete response has an exchange";
-/// Invariant that a complete response has a head.
+/// Invariant that debug builds check: a complete response has a head.
 const HAS_HEAD: &str = "a complete response has a head";
 
 impl<N: Network> RunLoop<'_, N> {
@@ -75,8 +75,8 @@ impl<N: Network> RunLoop<'_, N> {
             }
             return self.resend(net, slot, outcome, now);
         }
-        // Only the lengths of final, complete bodies can be compared. A redirect is not the requested response, and a
-        // body that was cut off was not read completely.
+        // Body lengths are compared only for complete responses that are not redirects. A redirect is not the requested
+        // response, and a body that was cut off was not read to its end.
         let comparable = matches!(after_head, AfterHead::Read | AfterHead::ReadAndFail(_));
         if comparable && self.first_response.length_differs(body_bytes) {
             op.attempt.flags.set(Flag::LengthDiffers);
@@ -88,7 +88,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.end_attempt(net, slot, outcome, if kept { Reuse::Keep } else { Reuse::Close }, now);
     }
 
-    /// Keeps the properties of the server that are visible in the first good response.
+    /// Keeps the properties of the server that are visible in the first successful response.
     #[cold]
     fn keep_first_response(&mut self, id: ExchangeId, body_bytes: u64) {
         let Some(exchange) = self.pool.exchange(id).assert_some(HAS_EXCHANGE) else { return };
@@ -160,7 +160,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// Records the slot's attempt and releases its connection. Returns the body bytes that the attempt sent and
-    /// received inside the window.
+    /// received inside the measured window.
     pub(in crate::run_loop) fn record_attempt(
         &mut self,
         net: &mut N,

@@ -14,7 +14,7 @@ pub(in crate::run_loop) enum ExchangeId {
     Stream(Token),
 }
 
-/// Invariant of a running attempt that has an exchange.
+/// Invariant that debug builds check for a running attempt that has an exchange.
 pub(in crate::run_loop) const EXCHANGE_EXISTS: &str = "the exchange of a running attempt exists";
 
 /// State of a connection or stream.
@@ -36,7 +36,7 @@ pub(in crate::run_loop) enum State {
 #[derive(Debug)]
 pub(in crate::run_loop) struct Exchange {
     pub state: State,
-    /// Slot of the attempt that uses this exchange; meaningless while the exchange is idle.
+    /// Slot of the attempt that uses this exchange. An idle exchange ignores this value.
     pub slot: u32,
     pub origin: usize,
     /// Address to which the connection was opened.
@@ -52,8 +52,8 @@ pub(in crate::run_loop) struct Exchange {
     /// Position of the request among the requests on its connection, counted from 1. A position above 1 means that the
     /// connection was used before.
     pub requests: u64,
-    /// Intended start of the last operation after which the client kept the connection open. `None` after it is known
-    /// whether the connection stayed open.
+    /// Intended start of the last operation whose response left the connection open. `None` once the client knows
+    /// whether the server kept the connection open.
     pub kept_for: Option<Instant>,
     /// `true` if the connection must not be used for further requests, because the peer closed its side, or because the
     /// connection is broken or being retired.

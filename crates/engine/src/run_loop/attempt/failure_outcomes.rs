@@ -1,5 +1,5 @@
-//! Outcomes of attempts that failed because of the connection, the stream or the syntax of the response. Pure functions
-//! compute these outcomes from closed sets of errors.
+//! Outcomes of attempts that failed because of the connection, the stream or the syntax of the response. Outcomes
+//! depend only on kinds of errors and on received bytes, never on the texts of messages.
 
 use crate::http2_session::Failure;
 use crate::plan::SourceChanged;
@@ -43,7 +43,8 @@ pub(in crate::run_loop) fn of_gateway(fault: &Fault) -> AttemptOutcome {
         Fault::PathMissing(_) => (Integrity, Cause::PathMissing),
         Fault::BlockDiffers(_) => (Integrity, Cause::BlockDiffers),
         Fault::Unrelated { .. } => (Integrity, Cause::UnrelatedBlock),
-        // The body may be right, but could not be checked. A success would wrongly mean that the body was checked.
+        // The body may be right, but could not be checked. The class is not a success, because a success would mean
+        // that the body was checked and found right.
         Fault::Unsupported { .. } => (Unexpected, Cause::Unverifiable),
     };
     AttemptOutcome::failed(class, cause, Phase::Body)
@@ -74,8 +75,8 @@ pub(in crate::run_loop) fn of_truncated(error: Truncated) -> AttemptOutcome {
     }
 }
 
-/// Returns the outcome of a stream that failed. `begins` applies a test to the first bytes that were received on the
-/// stream's connection.
+/// Returns the outcome of a stream that failed. `begins` tests the first bytes that were received on the connection of
+/// the stream.
 pub(in crate::run_loop) fn of_stream(
     failure: Failure,
     phase: Phase,

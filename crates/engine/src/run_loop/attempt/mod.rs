@@ -41,7 +41,7 @@ pub(in crate::run_loop) struct Attempt {
     pub sent_body: u64,
     /// All bytes received for the attempt.
     pub received_bytes: u64,
-    /// Body bytes that were received and sent inside the window.
+    /// Body bytes that were received and sent inside the measured window.
     pub window: BodyBytes,
     /// Number of addresses that were tried.
     pub addresses_tried: usize,
@@ -57,7 +57,7 @@ pub(in crate::run_loop) struct Attempt {
     pub unread: Option<ReadSample>,
     /// `true` if the attempt has ended and is recorded.
     pub over: bool,
-    /// Values from the head of a refusal.
+    /// Values from the head of the response, if the server refused the request.
     pub refusal: Refusal,
 }
 

@@ -36,7 +36,7 @@ impl<N: Network> RunLoop<'_, N> {
             }
             debug_assert!(false, "operation {} in slot {slot} neither has a connection nor waits for one", op.number);
             if let Some(op) = self.slots.op_mut(slot) {
-                // The exchange may belong to another attempt by now, so it must not be ended here.
+                // The exchange may be used by another attempt by now, so it must not be ended here.
                 op.attempt.exchange = None;
             }
             self.end_op(net, slot, DEFECT, Reuse::Close, now);
@@ -51,7 +51,7 @@ impl<N: Network> RunLoop<'_, N> {
         })
     }
 
-    /// Returns the slots that wait for a connection, a name or a listener, sorted.
+    /// Returns the slots that wait for a connection, a name or a listener, in ascending order.
     fn waiting_slots(&self) -> Vec<u32> {
         let waits = &self.pool.waits;
         let for_connection = self.pool.origins.iter().flat_map(|origin| &origin.waiting);

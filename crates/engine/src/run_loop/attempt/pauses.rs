@@ -69,8 +69,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns the reason why the upload to which the slot's part belongs has failed. If the upload has failed, no
-    /// further request is made for the part.
+    /// Returns the failure of the upload to which the slot's part belongs, if the upload has failed. If so, no further
+    /// request is made for the part.
     fn failure_of_upload(&self, slot: u32) -> Option<AttemptOutcome> {
         let part = self.slots.op(slot)?.part?;
         let (parent, number) = part.of;

@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::url::Origin;
 
-/// Returns whether the host of an origin is known to be private without a name lookup. A name counts as public here,
-/// because it could resolve to any address.
+/// Returns whether the host of an origin is private, as far as this is known without a name lookup. A name counts as
+/// public here, because it could resolve to any address.
 pub(super) fn is_private_host(origin: &Origin) -> bool {
     let host = origin.host.as_ref();
     match host.parse::<IpAddr>() {

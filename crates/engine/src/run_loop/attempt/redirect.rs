@@ -100,15 +100,15 @@ impl<N: Network> RunLoop<'_, N> {
         Ok(RedirectTarget { url, origin, only_public, visited })
     }
 
-    /// Returns whether the user named the host and the port of a URL. For an https URL, only the host must match.
+    /// Returns whether the user named the host and the port of a URL. For an https URL, the port need not match.
     fn names_host_of(&self, url: &Url) -> bool {
         let to = url.origin();
         let origins = self.plan.targets.origins().iter();
         origins.into_iter().any(|named| named == to || (named.host == to.host && to.scheme == Scheme::Https))
     }
 
-    /// Checks a redirect as far as this is possible with its URL alone. Returns whether the redirect must not lead to a
-    /// private address.
+    /// Checks a redirect as far as its URL alone allows. Returns whether the redirect must not lead to a private
+    /// address.
     fn check_redirect(
         &mut self,
         base: &Url,
@@ -172,8 +172,9 @@ impl<N: Network> RunLoop<'_, N> {
         known
     }
 
-    /// Returns whether a redirect forbids this kept-alive connection for the slot's attempt. This is the case if the
-    /// attempt follows a redirect from the public network, and the connection leads to a private address.
+    /// Returns whether a redirect forbids this kept-alive connection for the slot's attempt. A redirect forbids the
+    /// connection if the attempt follows a redirect from the public network, and the connection leads to a private
+    /// address.
     #[inline]
     pub(in crate::run_loop) fn redirect_is_forbidden_on(&mut self, slot: u32, id: ExchangeId) -> bool {
         let redirect = self.slots.op(slot).and_then(|op| op.redirect.as_ref());

@@ -18,7 +18,7 @@ pub(in crate::run_loop) struct RedirectTarget {
 #[derive(Debug, Default)]
 pub(in crate::run_loop) struct RedirectChain {
     pub hops: Vec<HopSample>,
-    /// Number of attempts that came before the first redirect, and failed because their kept-alive connection was
+    /// Number of attempts before the first redirect. These attempts failed because their kept-alive connection was
     /// stale. These attempts are not in `hops`.
     attempts_before: u64,
     /// Number of bytes that the attempts in `attempts_before` received.
@@ -26,8 +26,8 @@ pub(in crate::run_loop) struct RedirectChain {
 }
 
 impl RedirectChain {
-    /// Returns a chain that begins with a redirect, which is the response to attempt number `attempts` of the
-    /// operation.
+    /// Returns the chain of an operation whose first redirect has just arrived. The redirect is the response to attempt
+    /// number `attempts` of the operation.
     pub fn begin(attempts: u32, bytes_before: u64) -> Self {
         Self { hops: Vec::new(), attempts_before: u64::from(attempts).saturating_sub(1), bytes_before }
     }

@@ -9,18 +9,17 @@ use measure::sample::AttemptKind;
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant};
 use std::time::Duration;
 
-/// Maximum time, in addition to [`STALE_ROUND_TRIPS`] round trips, until the client learns that the server was already
-/// closing the connection when the request arrived. This time allows for a server that decides to close an idle
-/// connection at the moment when a new request arrives.
+/// A stale connection must break within this time, plus [`STALE_ROUND_TRIPS`] round trips, after a request was sent. If
+/// it breaks later, the server was not yet closing it when the request arrived. The time allows for a server that
+/// closes an idle connection just as a new request arrives.
 const STALE_MAX: Duration = Duration::from_millis(5);
 
 /// Number of round trips until the client learns that its request was refused. One round trip is the minimum. The
 /// second one allows for queues on the path that have grown.
 const STALE_ROUND_TRIPS: u32 = 2;
 
-/// Maximum number of acknowledged bytes of a request that the server may not have read at all. These bytes may all be
-/// in the receive buffer of a connection that the server was about to close. If more bytes are acknowledged, the server
-/// has read some of them.
+/// If the server has acknowledged at most this many bytes of a request, all of them may be in the receive buffer of a
+/// connection that the server was about to close. If more bytes are acknowledged, the server has read some of them.
 const STALE_BYTES_MAX: u64 = 64 << 10;
 
 impl<N: Network> RunLoop<'_, N> {
@@ -41,8 +40,8 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// Ends an attempt like [`Self::cut`], with one exception. If the server was already closing a kept-alive
-    /// connection when it received the request, the connection was stale. In this case, the request is sent one more
-    /// time, on a new connection, if that is safe (docs/measurement.md).
+    /// connection when it received the request, the connection was stale. The request of a stale connection is sent one
+    /// more time, on a new connection, if that is safe (docs/measurement.md).
     pub(in crate::run_loop) fn cut_or_resend(
         &mut self,
         net: &mut N,
@@ -67,9 +66,9 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns whether the server was already closing the connection when it received the request, as far as the client
-    /// can know. The result is `false` if the server worked on the request for some time, or read much of its body. In
-    /// these cases, the server had accepted the request and then broke it off.
+    /// Returns whether the server was already closing the connection when the request arrived, as far as the client can
+    /// know. The result is `false` if the server worked on the request for some time, or read much of its body. Such a
+    /// server had accepted the request and then broke it off.
     fn was_closing(&self, net: &mut N, id: ExchangeId) -> bool {
         let Some(exchange) = self.pool.exchange(id) else { return false };
         let Some(op) = self.slots.op(exchange.slot) else { return false };

@@ -12,9 +12,8 @@ use measure::sample::AttemptKind;
 use measure::{AttemptClass, AttemptOutcome, Cause, Instant};
 use wire::s3::ErrorCode;
 
-/// After more redirects than this, a retry goes directly to the target of the last redirect. After fewer redirects, a
-/// retry goes to the operation's own target, even if the failed request followed a redirect. The limit keeps the list
-/// of an operation's requests short.
+/// From this number of redirects on, a retry goes directly to the target of the last redirect. With fewer redirects, a
+/// retry starts again at the operation's own target. The limit keeps the list of an operation's requests short.
 const REDIRECTS_MAX: u16 = 100;
 
 /// Returns the likelihood that a request succeeds if it is sent again. `code` is the error code in the response.
@@ -34,7 +33,7 @@ fn prospect(outcome: AttemptOutcome, status: Option<u16>, code: Option<&ErrorCod
     }
 }
 
-/// Returns whether the server may have processed a request that failed with this outcome after it was sent.
+/// Returns whether the server may have processed a request that was sent and then failed with this class.
 pub(in crate::run_loop) fn may_be_done(class: AttemptClass) -> bool {
     use AttemptClass::{
         ClosedEarly, Incomplete, Indeterminate, InflightAtEnd, Interrupted, Protocol, Reset, StaleReuse, TimeoutHead,

@@ -89,7 +89,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Counts body bytes inside the window, if the plan ends the run after a number of body bytes.
+    /// Counts body bytes inside the measured window, if the plan ends the run after a number of body bytes.
     #[inline]
     fn count_towards_stop(&self, bytes: u64, now: Instant) {
         if self.plan.stop.bytes.is_some() {

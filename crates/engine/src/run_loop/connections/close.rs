@@ -28,7 +28,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.pool.end_forecast(token, None);
         let Some(mut connection) = self.pool.connections.remove(token) else { return };
         let exchange = &connection.exchange;
-        // If `used` is true, the connection stayed open until a part of another response arrived.
+        // A part of the next response proves that the connection stayed open after the previous response.
         let used = exchange.state == State::Active && !exchange.reader.is_untouched();
         if let Some(before) = exchange.kept_for.filter(|_| used) {
             self.recorder.kept_alive(before);

@@ -141,8 +141,8 @@ impl<S> Pool<S> {
         let Some(exchange) = self.running(id) else { return };
         let origin = exchange.origin;
         self.origins[origin].idle.push(id);
-        // The list may contain identifiers of connections that the server closed while they were idle. These
-        // identifiers are removed when the list has become long.
+        // The list of free connections may contain identifiers of connections that the server closed while they were
+        // idle. These identifiers are removed when the list has become long.
         if self.origins[origin].idle.len() > 2 * (self.connections.len() + self.streams.len()) + 64 {
             let mut idle = std::mem::take(&mut self.origins[origin].idle);
             idle.retain(|id| self.exchange(*id).is_some());
@@ -192,8 +192,8 @@ impl<S> Pool<S> {
         }
     }
 
-    /// Adds the expected streams of a connection that is being opened to the forecast of its origin. Further attempts
-    /// then wait for these streams.
+    /// Adds a connection that is being opened to the forecast of its origin. Further attempts then wait for these
+    /// streams.
     pub fn begin_forecast(&mut self, token: Token) {
         let Some(connection) = self.connections.existing_mut(token) else { return };
         if let Some(forecast) = &mut self.origins[connection.exchange.origin].forecast {

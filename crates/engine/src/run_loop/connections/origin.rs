@@ -13,7 +13,7 @@ use wire::url::Origin;
 #[derive(Debug)]
 pub(in crate::run_loop) struct OriginPool {
     pub origin: Origin,
-    /// One template for each request of the mix.
+    /// One template for each request of the plan's mix.
     pub templates: Vec<RequestTemplate>,
     pub addresses: Addresses,
     /// Expected streams of connections that are being opened, for plans with HTTP/2.
@@ -45,8 +45,8 @@ impl OriginPool {
         }
     }
 
-    /// Returns whether the connections that are being opened will probably have enough streams for the waiting attempts
-    /// and for one more attempt.
+    /// Returns whether the connections that are being opened will probably have a stream for one more attempt, in
+    /// addition to the waiting attempts.
     pub fn stream_is_coming(&self) -> bool {
         self.streams_coming() > self.waiting.len()
     }

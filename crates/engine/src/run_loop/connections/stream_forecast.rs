@@ -12,7 +12,7 @@ use crate::plan::Plan;
 pub(in crate::run_loop) struct StreamForecast {
     /// Number of streams that the plan requests on a connection.
     wanted: usize,
-    /// Number of streams that one thread can have open at the same time on a connection.
+    /// Number of streams of a connection that one thread can have open at the same time.
     pub at_once: u32,
     /// Maximum number of requests on a connection.
     pub requests_max: u64,
@@ -41,8 +41,8 @@ impl StreamForecast {
         self.multiplexes
     }
 
-    /// Returns how many further attempts will probably find a stream on the connections that are being opened. The
-    /// attempts for which these connections are opened are not included.
+    /// Returns how many more attempts will probably find a stream on the connections that are being opened. Each of
+    /// these connections is opened for an attempt, and these attempts are not included.
     pub fn coming(&self) -> usize {
         self.opening * (self.expected - 1)
     }

@@ -1,4 +1,5 @@
-//! A table with stable places. Entries are identified by tokens.
+//! A table whose entries keep their index, which is called their *place*, until they are removed. Entries are
+//! identified by tokens.
 
 use crate::network::Token;
 

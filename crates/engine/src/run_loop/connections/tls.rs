@@ -13,7 +13,7 @@ use rustls::ClientConfig;
 use std::io;
 use std::sync::Arc;
 
-/// Invariant of a connection during its handshake.
+/// Invariant that debug builds check for a connection during its handshake.
 const HAS_SESSION: &str = "a connection in its handshake has a TLS session";
 
 impl<N: Network> RunLoop<'_, N> {

@@ -62,8 +62,8 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// Keeps the low-water mark at or below the number of bytes that are still expected. With a higher mark, the kernel
-    /// would wait for bytes that never arrive, and would not report the end of a body. When the mark is set, the kernel
-    /// checks again which bytes have arrived.
+    /// would wait for bytes that never arrive, and the client would not see the end of a body. When the mark is set,
+    /// the kernel checks again which bytes have arrived.
     #[inline]
     fn adjust_low_water(&mut self, net: &mut N, token: Token) {
         let Some(wanted) = self.plan.connections.receive_low_water else { return };
@@ -201,7 +201,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns the number of complete interim heads, and `true` if another head has begun but is not complete. Returns
+    /// Returns the number of complete interim heads, and whether another head has begun but is not complete. Returns
     /// `None` if the final head is complete.
     #[inline]
     fn heads_so_far(&self, token: Token) -> Option<(u32, bool)> {

@@ -15,7 +15,7 @@ use crate::tls::outcome;
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase};
 use wire::message::Reading;
 
-/// Invariant of connections whose ciphertext is read.
+/// Invariant that debug builds check for connections whose ciphertext is read.
 const HAS_SESSION: &str = "a connection with TLS has a session";
 
 impl<N: Network> RunLoop<'_, N> {

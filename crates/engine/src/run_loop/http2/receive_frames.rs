@@ -12,7 +12,7 @@ use crate::tls::outcome;
 use bytes::Bytes;
 use measure::{Flag, Instant, Phase};
 
-/// Invariant of connections on which frames are received.
+/// Invariant that debug builds check for connections on which frames are received.
 const MULTIPLEXED: &str = "frames come from a multiplexed connection";
 
 impl<N: Network> RunLoop<'_, N> {

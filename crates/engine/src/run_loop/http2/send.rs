@@ -1,6 +1,6 @@
 //! Sending of frames on a multiplexed connection.
 //!
-//! Requests that start together are sent with one system call. Such requests count as sent when they are passed to the
+//! The requests that start together are sent with one system call. They count as sent when they are passed to the
 //! kernel.
 
 use super::multiplexed::Lost;
@@ -16,7 +16,7 @@ use std::io;
 /// Maximum number of send calls of one connection in its turn.
 const SENDS_MAX: usize = 16;
 
-/// Invariant of connections on which frames are sent.
+/// Invariant that debug builds check for connections on which frames are sent.
 const MULTIPLEXED: &str = "frames are sent on a multiplexed connection";
 
 impl<N: Network> RunLoop<'_, N> {
@@ -122,14 +122,14 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(http2) = connection.http2.as_mut().assert_some(MULTIPLEXED) else { return };
         http2.lost.get_or_insert(Lost::broken(error));
         self.read_connection(net, token, now);
-        // If there is more to read, the streams are ended after the rest was read.
+        // If more bytes can be read, they are read first, and the streams end afterwards.
         if self.pool.connections.get(token).is_some_and(|connection| !connection.queued) {
             self.abort_streams(net, token, now);
         }
     }
 
-    /// Records the current instant as the send time of the requests whose bytes are about to be passed to the kernel.
-    /// Returns the streams of these requests.
+    /// Records the current instant as the send time of the requests that are about to be passed to the kernel. Returns
+    /// the streams of these requests.
     fn mark_requests_sent(&mut self, net: &mut N, token: Token) -> Vec<Token> {
         let Some(http2) = self.pool.multiplexed(token).filter(|http2| !http2.unsent.is_empty()) else {
             return Vec::new();

@@ -17,9 +17,9 @@ use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
 use wire::response::RequestKind;
 use wire::url::Scheme;
 
-/// Invariant of connections with streams.
+/// Invariant that debug builds check for connections with streams.
 pub(in crate::run_loop) const MULTIPLEXED: &str = "the connection of a stream is open and multiplexed";
-/// Invariant of origins with multiplexed connections.
+/// Invariant that debug builds check for origins with multiplexed connections.
 const PLANNED: &str = "HTTP/2 is only used where it is planned";
 
 const SESSION_DEFECT: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Internal, Cause::Defect, Phase::Connect);
@@ -197,8 +197,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Retires the connection of a stream that has timed out, if no byte arrived on the connection since the stream's
-    /// attempt began. Such a connection is considered dead.
+    /// Retires the connection of a timed-out stream if no byte has arrived on the connection since the stream's attempt
+    /// began. Such a connection is considered dead.
     pub(in crate::run_loop) fn retire_if_silent(&mut self, net: &mut N, id: ExchangeId, since: Instant) {
         // An HTTP/1 connection has only one attempt, and the end of this attempt closes the connection.
         let ExchangeId::Stream(token) = id else { return };

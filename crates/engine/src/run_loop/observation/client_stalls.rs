@@ -2,9 +2,10 @@
 //!
 //! In the open model, and in the closed model with think time, a stall is detected by lateness. An operation starts
 //! late, a wait ends late, or a step takes long while responses wait. Lateness below [`LATE_MIN`] is ignored, because
-//! its effect on the results is negligible. If the target processes requests in order, the client's lateness delays no
-//! request by more than the lateness itself. No percentile therefore changes by more than [`LATE_MIN`]. A closed loop
-//! without think time has no schedule. In such a loop, a stall means that the operating system did not run the thread.
+//! its effect on the results is negligible. If a target processes requests in order, and the client sends one of them
+//! late by some time, no request is delayed by more than this time. No percentile therefore changes by more than
+//! [`LATE_MIN`]. A closed loop without think time has no schedule. In such a loop, a stall means that the operating
+//! system did not run the thread.
 
 use crate::network::{Network, Waited};
 use crate::plan::{LoadModel, Plan};
@@ -24,7 +25,7 @@ const LATE_MIN: Duration = Duration::from_micros(100);
 const LATE_SHARE: f64 = 0.05;
 /// Minimum length of a stall in a closed loop without think time. In such a loop, a stall is a period in which the
 /// thread gets no CPU time. On a busy host, shorter delays are part of every operation. If these delays counted as
-/// stalls, there would be no unaffected operations for comparison.
+/// stalls, almost no operation would be unaffected by stalls, and there would be nothing to compare with.
 const KEPT_MIN: Duration = Duration::from_millis(10);
 /// Maximum length of a response that fits into one TCP segment on all common links.
 const SEGMENT_BYTES: u64 = 1400;
@@ -104,13 +105,13 @@ impl ClientStalls {
         if self.pacing == Pacing::Scheduled { (came, now) } else { (came.max(began), woke) }
     }
 
-    /// Returns the maximum wait of a response that is read at `now`, in nanoseconds. The kernel timestamps only the
-    /// newest byte of a read. On a multiplexed connection, another response may have arrived before that byte. The
-    /// difference is at most the time that this thread waited for a core.
+    /// Returns the longest time, in nanoseconds, for which a response read at `now` may have waited unread. The kernel
+    /// timestamps only the newest byte of a read. On a multiplexed connection, another response may have arrived before
+    /// that byte. The difference is at most the time that this thread waited for a core.
     fn longest_unread<N: Network>(&mut self, net: &mut N, now: Instant) -> u64 {
         let delay_nanos = net.thread_use().delay_nanos;
         let kept = delay_nanos.saturating_sub(std::mem::replace(&mut self.delay_nanos, delay_nanos));
-        // `kept` may include time from before this wait began, so `not_before` limits the result. The result also
+        // `kept` may include time from before this wait began, so `not_before` limits the result. The same limit
         // applies to the other responses in this step.
         self.ready_since = (self.ready_since - Duration::from_nanos(kept)).max(self.not_before);
         now.nanos_since(self.ready_since)
@@ -194,8 +195,8 @@ impl<N: Network> RunLoop<'_, N> {
         let longest = if has_streams { self.stalls.longest_unread(net, now) } else { 0 };
         let Some(op) = self.slots.op_mut(slot) else { return };
         op.attempt.unread = Some(sample.at_least(longest));
-        // The server may respond to an HTTP/2 request before the kernel has accepted all of the request. In this case,
-        // there may be no send time yet.
+        // The server may respond to an HTTP/2 request before the kernel has accepted all of the request. If the server
+        // does so, there may be no send time yet.
         let Some(sent) = op.attempt.sent.or(op.sent) else { return };
         // On a multiplexed connection, the last bytes that were read may belong to another stream.
         let exact = !has_streams && op.attempt.received_bytes <= SEGMENT_BYTES;

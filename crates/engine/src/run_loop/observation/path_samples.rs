@@ -10,8 +10,8 @@ const SAMPLES_MAX: usize = 16;
 /// Maximum number of addresses whose shortest round trip is kept.
 const ADDRESSES_MAX: usize = 64;
 
-/// Shortest round-trip time to each address over all connections. The minimum of a single connection can be too high:
-/// if packets queued on the path all the time, the connection never had a short round trip.
+/// Shortest round-trip time to each address over all connections. A single connection may never have had a short round
+/// trip, for example if packets queued on the path all the time.
 #[derive(Debug, Default)]
 pub(in crate::run_loop) struct PathSamples {
     shortest: Vec<(Address, u64)>,

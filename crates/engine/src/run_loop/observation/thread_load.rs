@@ -5,7 +5,7 @@ use crate::run_loop::RunLoop;
 use measure::Instant;
 use std::time::Duration;
 
-/// Minimum gap between two steps that counts as a period in which the operating system did not run the thread. Normal
+/// If the gap between two steps is at least this long, the operating system did not run the thread in between. Normal
 /// waits and steps are far shorter.
 const FROZEN_MIN: Duration = Duration::from_millis(150);
 

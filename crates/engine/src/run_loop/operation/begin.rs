@@ -16,7 +16,7 @@ use wire::range::ByteRange;
 
 /// Choices for one operation.
 struct Chosen {
-    /// Index of the request in the mix.
+    /// Index of the request in the plan's mix of requests.
     request: usize,
     subject: Subject,
     /// Message of a request that deletes several objects.

@@ -64,7 +64,7 @@ impl<N: Network> RunLoop<'_, N> {
         if let Some(polling) = &op.polling {
             sample.window.sent += polling.window.sent;
         }
-        // Add the length of the current step, because a stall in this step is detected only at its end.
+        // Add the length of the current step, because a stall in this step is detected only when the step ends.
         let step_nanos = now.nanos_since(self.load.step_began);
         let added = self.control.stalls().touch(op.intended, op.stalls_before);
         sample.affected_by = added.map(|added| added.saturating_add(step_nanos));

@@ -49,11 +49,11 @@ pub(in crate::run_loop) struct MultipartUpload {
     pub completion_is_unclear: bool,
     /// Body bytes of the parts that succeeded.
     pub sent_body: u64,
-    /// Body bytes of the successful parts that were sent inside the window.
+    /// Body bytes of the successful parts that were sent inside the measured window.
     pub window: BodyBytes,
     /// Message that completes the upload.
     pub completion: Vec<u8>,
-    /// Kind of the next attempt that is not a retry.
+    /// Kind of the next attempt, unless it is a retry.
     kind: AttemptKind,
 }
 
@@ -106,7 +106,7 @@ impl MultipartUpload {
         }
     }
 
-    /// Returns the kind of the next attempt that is not a retry.
+    /// Returns the kind of the next attempt, unless it is a retry.
     pub(super) fn take_kind(&mut self) -> AttemptKind {
         std::mem::replace(&mut self.kind, AttemptKind::Step)
     }

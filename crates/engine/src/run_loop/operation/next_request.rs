@@ -23,7 +23,7 @@ pub(in crate::run_loop) enum Next {
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Returns the requests of the operation that follow the slot's attempt, which has just ended with `outcome`.
+    /// Returns the requests that the operation makes next, after the slot's attempt has ended with `outcome`.
     ///
     /// # Errors
     /// Fails with the outcome of the operation if the response does not show which requests must follow.

@@ -32,7 +32,7 @@ pub(in crate::run_loop) struct Pages {
 #[derive(Debug)]
 pub(in crate::run_loop) struct Op<'p> {
     pub number: u64,
-    /// Index of the operation's request in the mix.
+    /// Index of the operation's request in the plan's mix of requests.
     pub request: usize,
     /// Object that the operation reads or writes.
     pub subject: Subject,
@@ -53,7 +53,7 @@ pub(in crate::run_loop) struct Op<'p> {
     /// request did not wait for anything else, such as a connection.
     pub client_send_nanos: u64,
     /// Total length, in nanoseconds, of the client stalls before the operation started. If the operation had to wait
-    /// for a slot, only the stalls before the slots ran out are included.
+    /// for a slot, only the stalls before all slots were in use count.
     pub stalls_before: u64,
     pub connect_nanos: Option<u64>,
     pub handshake_nanos: Option<u64>,
@@ -71,7 +71,7 @@ pub(in crate::run_loop) struct Op<'p> {
     pub uploaded_bytes: u64,
     pub label: LabelId,
     pub group: Option<LabelId>,
-    /// `None` if the run does not distinguish accesses.
+    /// First or repeated access to the object; `None` if the run does not distinguish them.
     pub access: Option<Access>,
     /// `true` if the server has refused `Expect: 100-continue` with a 417.
     pub expectation_failed: bool,

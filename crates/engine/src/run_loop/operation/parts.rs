@@ -11,7 +11,7 @@ use crate::run_loop::invariant::Invariant;
 use measure::{AttemptClass, AttemptOutcome, Instant};
 use wire::s3::ErrorCode;
 
-/// Invariant of operations whose parts are sent.
+/// Invariant that debug builds check for operations whose parts are sent.
 pub(in crate::run_loop) const HAS_UPLOAD: &str = "the operation of a part has an upload";
 
 impl<N: Network> RunLoop<'_, N> {

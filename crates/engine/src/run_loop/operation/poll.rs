@@ -11,7 +11,7 @@ use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// Outcome of a poll if the server has accepted the work, but does not know about it any more.
+/// Outcome of a poll if the server accepted the work earlier, but no longer lists it.
 const FORGOTTEN: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Integrity, Cause::AckedLost, Phase::Body);
 
 /// Outcome of a poll if the server does the work for a file of another size.
@@ -23,7 +23,7 @@ pub(in crate::run_loop) struct Polling {
     pub poll: Poll,
     /// Body bytes of the accepted request.
     pub sent_body: u64,
-    /// Body bytes of the accepted request that were transferred inside the window.
+    /// Body bytes of the accepted request that were transferred inside the measured window.
     pub window: BodyBytes,
 }
 

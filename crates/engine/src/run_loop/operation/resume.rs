@@ -36,8 +36,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Gives the slot's operation the upload that an earlier run began for its object. Returns `false` if there is no
-    /// such upload.
+    /// Gives the slot's operation the upload that an earlier run began for its object. Returns `false` if no earlier
+    /// run began an upload for this object.
     #[cold]
     fn take_up(&mut self, slot: u32) -> bool {
         let run = self.plan;

@@ -29,8 +29,8 @@ pub struct OpenUpload {
 pub struct OpenUploads {
     /// Uploads that can be aborted, because their ID is known.
     pub known: Vec<OpenUpload>,
-    /// Number of further uploads that may be open. The IDs of these uploads are not known, because the response did not
-    /// arrive or could not be parsed, or because there were too many uploads to remember.
+    /// Number of further uploads that may be open. These uploads have no known ID: the response did not arrive or could
+    /// not be parsed, or there were too many uploads to remember.
     pub unknown: u64,
 }
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Interval between checks of whether the profile needs parked slots again.
+/// Interval between checks whether parked slots are needed again, because the level of the profile has risen.
 const UNPARK_EVERY: Duration = Duration::from_millis(5);
 
 /// Interval between checks of whether [`Control`](crate::Control) lets the next operation start.
@@ -61,7 +61,7 @@ impl<'p> Closed<'p> {
             start,
             think,
             tickets: budget.map_or_else(|| Tickets::endless(share.thread, share.threads), Tickets::bounded),
-            // The warm-up uses other operation numbers than the window, and therefore other objects.
+            // The warm-up uses other operation numbers than the measured window, and therefore other objects.
             warmup_tickets: Tickets::endless_from(WARMUP_NUMBERS, share.thread, share.threads),
             waiting: (0..slots).map(|slot| (slot, start)).collect(),
             pauses: BinaryHeap::new(),
@@ -74,7 +74,7 @@ impl<'p> Closed<'p> {
         }
     }
 
-    /// Returns whether the current level of the profile includes this slot.
+    /// Returns whether the slot is in use at the current level of the profile.
     fn wants(&self, slot: u32, now: Instant) -> bool {
         let place = f64::from(slot) * f64::from(self.share.threads) + f64::from(self.share.thread);
         let place = place + self.part.phase();

@@ -17,18 +17,18 @@ pub(in crate::run_loop) struct Open<'p> {
     /// Number of operations started in the warm-up, and in the window.
     taken: (u64, u64),
     offered: Arrivals<'p>,
-    /// Number of measured operations that this thread still has to start, and number of measured operations that are
-    /// still to become due. `None` if the number of operations is not limited.
+    /// Number of measured operations that this thread has not started yet, and number of measured operations that are
+    /// not due yet. `None` if the number of operations is not limited.
     quota: Option<(u64, u64)>,
     pub free_slots: Vec<u32>,
     pub slots_max: usize,
     pub slots_made: usize,
-    /// Total length, in nanoseconds, of the client stalls before the slots ran out. `None` unless arrivals are due and
-    /// no slot is free.
+    /// Total length, in nanoseconds, of the client stalls until the moment when all slots were in use. `None` unless
+    /// arrivals are due and no slot is free.
     pub starved: Option<u64>,
     /// Instant before which no timer is set for an arrival.
     rests_until: Instant,
-    /// `true` if the window has ended and the arrivals that had not started are dropped.
+    /// `true` if the measured window has ended and the arrivals that had not started are dropped.
     rest_dropped: bool,
 }
 
@@ -65,7 +65,7 @@ impl<'p> Open<'p> {
         self.next(timeline).map(|at| if at > now { at.max(self.rests_until) } else { at })
     }
 
-    /// Returns the next arrival to start before the window ends.
+    /// Returns the next arrival to start before the measured window ends.
     #[inline]
     pub fn next(&self, timeline: &Timeline) -> Option<Instant> {
         let at = self.arrivals.peek().filter(|at| *at < timeline.window_end())?;
@@ -74,7 +74,7 @@ impl<'p> Open<'p> {
     }
 
     /// Returns the instant at which the schedule ends, which may be in the future. Returns `None` while operations are
-    /// still due. If the number of operations is limited, the schedule includes the gap after the last operation, and
+    /// still due. If the number of operations is limited, the schedule includes the gap after the last operation: it
     /// ends when the next operation would be due. If there are no more arrivals, the schedule has already ended. In a
     /// window with a fixed end and no limit on operations, the run continues to the end of the window, so the result is
     /// `None`.
@@ -90,8 +90,8 @@ impl<'p> Open<'p> {
         }
     }
 
-    /// Removes the next arrival and returns its number. Over all threads, the numbers in the window start at 0 and have
-    /// no gaps. The warm-up uses other numbers, and therefore other objects.
+    /// Removes the next arrival and returns its number. Over all threads, the numbers in the measured window start at 0
+    /// and have no gaps. The warm-up uses other numbers, and therefore other objects.
     #[inline]
     pub fn take(&mut self, at: Instant, timeline: &Timeline) -> u64 {
         self.arrivals.advance();
@@ -125,10 +125,10 @@ impl<'p> Open<'p> {
         }
     }
 
-    /// At the end of the window, drops the arrivals that were due but have not started. Calls `drop` with the intended
-    /// start of each arrival. The second argument is `true` if a slot was free for the arrival, which means that this
-    /// client was too slow. Without a free slot, the target was too slow. `freed` is the number of slots that were free
-    /// before the window ended.
+    /// At the end of the measured window, drops the arrivals that were due but have not started. Calls `drop` with the
+    /// intended start of each arrival. The second argument is `true` if a slot was free for the arrival. A free slot
+    /// means that this client was too slow. Without a free slot, the target was too slow. `freed` is the number of
+    /// slots that were free before the measured window ended.
     pub fn drop_rest(&mut self, freed: usize, timeline: &Timeline, mut drop: impl FnMut(Instant, bool)) {
         self.rest_dropped = true;
         let mut could_start = freed + self.slots_max.saturating_sub(self.slots_made);

@@ -38,8 +38,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Reads the clock again before the second and each later operation of a burst. Otherwise, the recorded start of
-    /// these operations would be too early.
+    /// Reads the clock again before the second and each later operation of a burst. With an earlier reading, the
+    /// recorded start of these operations would be too early.
     #[inline]
     fn now_in_burst(&mut self, net: &mut N, started: usize, now: Instant) -> Instant {
         if started == 0 {
@@ -68,8 +68,8 @@ impl<N: Network> RunLoop<'_, N> {
                 return now;
             }
             let Some((slot, since)) = closed.next(now) else { return now };
-            // The intended start of an operation determines its stage. If the slot became free in the warm-up, the
-            // operation belongs to the warm-up, even if the operation starts in the window.
+            // The intended start of an operation determines its stage. A slot that became free in the warm-up starts an
+            // operation of the warm-up, even if the operation starts in the window.
             let measured = self.recorder.timeline().stage(since) == Stage::Measured;
             let taken = &mut self.slots.get_mut(slot).taken;
             if measured && self.plan.stop.ops_per_slot.is_some_and(|most| *taken >= most.get()) {
@@ -164,7 +164,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns whether no further operation will start, even before the end of the window.
+    /// Returns whether no further operation will start, even before the end of the measured window.
     pub(in crate::run_loop) fn is_exhausted(&self, now: Instant) -> bool {
         match &self.pacer {
             Pacer::Closed(closed) => closed.exhausted,
@@ -182,7 +182,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// At the end of the window, drops the arrivals that were due but have not started. Further calls do nothing.
+    /// At the end of the measured window, drops the arrivals that were due but have not started. Further calls do
+    /// nothing.
     pub(in crate::run_loop) fn drop_rest(&mut self, net: &mut N, now: Instant) {
         let Pacer::Open(open) = &mut self.pacer else { return };
         if open.rest_is_dropped() {

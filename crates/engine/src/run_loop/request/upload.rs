@@ -24,9 +24,9 @@ pub(in crate::run_loop) const PIECES_MAX: usize = 16;
 /// default.
 pub(in crate::run_loop) const CONTINUE_WAIT: Duration = Duration::from_secs(1);
 
-/// Invariant of bodies that are generated or read from a file.
+/// Invariant that debug builds check for bodies that are generated or read from a file.
 const HAS_OBJECT: &str = "the content of a body belongs to an object";
-/// Invariant of bodies in S3's chunks.
+/// Invariant that debug builds check for bodies in S3's chunks.
 const HAS_ENCODER: &str = "the encoder of chunks exists until it has created the last chunk";
 
 /// The framing of a body.
@@ -92,9 +92,10 @@ pub(in crate::run_loop) struct Upload {
     taken: u64,
     /// `true` if the last piece has been created.
     ended: bool,
-    /// Number of waiting bytes before the data of the current piece. These bytes are framing, or the head.
+    /// Number of bytes in front of the data of the current piece that are still to be sent. These bytes are framing, or
+    /// the head.
     before: usize,
-    /// Number of waiting data bytes.
+    /// Number of data bytes of the current piece that are still to be sent.
     data: usize,
 }
 
@@ -259,7 +260,8 @@ impl Upload {
     /// further piece.
     ///
     /// Callers leave the previous piece in `out`, and the next piece overwrites it. If `out` were cleared first, it
-    /// would be filled with zeros before each piece is written. This would take 6 to 8 % of the CPU time of an upload.
+    /// would be filled with zeros before each piece is written. Filling `out` with zeros would take 6 to 8 % of the CPU
+    /// time of an upload.
     pub fn next_piece(&mut self, source: &mut BodySource<'_>, out: &mut Vec<u8>, at: usize) -> io::Result<bool> {
         if self.stage != Stage::Sending || self.ended {
             out.truncate(at);
@@ -312,7 +314,7 @@ impl Upload {
         }
     }
 
-    /// Records that `bytes` of the waiting bytes were accepted. Returns how many of these bytes are data.
+    /// Records that `bytes` more bytes of the current piece were accepted. Returns how many of them are data.
     pub fn take(&mut self, bytes: usize) -> usize {
         let before = bytes.min(self.before);
         self.before -= before;

@@ -6,7 +6,7 @@ use crate::plan::{Pick, Plan, Then};
 use crate::tls::Negotiated;
 use wire::message::Version;
 
-/// Properties of the server, from the first good response.
+/// Properties of the server, from the first successful response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FirstResponse {
     /// The `Server` header.
@@ -35,7 +35,7 @@ impl FirstResponse {
     }
 }
 
-/// The first good response, or the state of waiting for it.
+/// The first successful response, or the state of waiting for it.
 #[derive(Debug)]
 pub(in crate::run_loop) struct FirstResponseWatch<'p> {
     /// The `Server` header of the response that is being read.
@@ -50,7 +50,7 @@ impl<'p> FirstResponseWatch<'p> {
         Self { software: None, found: None, length: FirstLength::new(plan, control) }
     }
 
-    /// Returns the place for the value of `Server`; `None` after the first good response.
+    /// Returns the variable in which the value of `Server` must be stored; `None` after the first successful response.
     #[inline]
     pub fn software_wanted(&mut self) -> Option<&mut Option<String>> {
         if self.found.is_none() { Some(&mut self.software) } else { None }

@@ -19,7 +19,7 @@ use wire::message::Version;
 use wire::range::ByteRange;
 use wire::response::{Encoding, Head};
 
-/// Invariant of responses whose bodies are compared.
+/// Invariant that debug builds check for responses whose bodies are compared.
 const HAS_OBJECT: &str = "a body that is compared belongs to an object";
 
 /// Minimum size of a large body.
@@ -141,8 +141,8 @@ fn flag_peculiarities(head: &Head, interim: u32, request: &RequestPlan, flags: &
     }
 }
 
-/// Changes the result of [`checks::judge_head`] in two cases: an object that was written before is lost, or an object
-/// that is read in ranges has changed.
+/// Changes the result of [`checks::judge_head`] in two cases: an object that an earlier operation wrote is missing, or
+/// an object that is read in ranges has changed.
 fn refine(judged: AfterHead, request: &RequestPlan, head: &Head, changed: impl FnOnce() -> bool) -> AfterHead {
     match judged {
         AfterHead::ReadAndFail(AttemptOutcome { cause: Cause::Status, .. })
@@ -157,8 +157,8 @@ fn refine(judged: AfterHead, request: &RequestPlan, head: &Head, changed: impl F
     }
 }
 
-/// Returns the consumer of a good response's body. `encoded` means that the user requested an encoding, so the bytes
-/// differ from the object's bytes.
+/// Returns the consumer of a successful response's body. `encoded` means that the user requested an encoding, so the
+/// bytes differ from the object's bytes.
 ///
 /// # Errors
 /// Fails if the expected content or checksum of the body is not available.

@@ -19,9 +19,9 @@ pub(in crate::run_loop) struct HeaderWatch<'a> {
     group_by: Option<&'a str>,
     group_value: &'a mut Vec<u8>,
     values: &'a mut HeaderValues,
-    /// Place for the value of `Server`, if it is still needed.
+    /// Variable in which the value of `Server` must be stored, if it is still needed.
     software: Option<&'a mut Option<String>>,
-    /// Place for the ETag, if it is needed.
+    /// Variable in which the ETag must be stored, if it is needed.
     etag: Option<&'a mut Option<Box<str>>>,
     wanted: &'a [wire::header::Header],
     /// Required ETag, which is the name of the object. `true` means that the ETag of an encoded body is also accepted.
@@ -34,7 +34,8 @@ pub(in crate::run_loop) struct HeaderWatch<'a> {
 }
 
 impl<'a> HeaderWatch<'a> {
-    /// Returns a watch for the response to a request. The request is given by its index in the mix and by its subject.
+    /// Returns a watch for the response to a request. The request is given by its index in the plan's mix of requests
+    /// and by its subject.
     pub fn new(
         plan: &'a Plan,
         (request, subject): (usize, Subject),

@@ -9,7 +9,7 @@ use crate::run_loop::operation::op::Op;
 use content::Mismatch;
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
 
-/// Maximum number of received bytes that are kept for an example.
+/// Maximum number of received bytes that are kept for the example of a failure.
 const DETAIL_BYTES_MAX: usize = 64;
 
 const CONTENT_DIFFERS: AttemptOutcome =
@@ -18,8 +18,8 @@ const SIZE_DIFFERS: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Integr
 const MESSAGE_TOO_LARGE: AttemptOutcome =
     AttemptOutcome::failed(AttemptClass::Protocol, Cause::MessageTooLarge, Phase::Body);
 
-/// Information about the current response. One instance is enough for a thread, because a head is judged as soon as it
-/// is complete, and a failure is recorded as soon as it is known.
+/// Information about the current response. One instance is enough for a thread. A head is judged as soon as it is
+/// complete, and a failure is recorded as soon as it is known.
 #[derive(Debug)]
 pub(in crate::run_loop) struct ResponseNotes {
     /// Header values that affect outcomes.
@@ -28,7 +28,7 @@ pub(in crate::run_loop) struct ResponseNotes {
     pub group_value: Vec<u8>,
     /// First difference between the last wrong body and the expected content.
     pub mismatch: Option<Mismatch>,
-    /// Explanation of a failure, for its example.
+    /// Explanation of a failure. Reports show it with the example of the failure.
     pub message: String,
     /// Received bytes that caused the failure. The example of the failure shows these bytes if there is no explanation.
     detail: Vec<u8>,
@@ -66,8 +66,8 @@ impl ResponseNotes {
         self.detail.extend_from_slice(&bytes[..bytes.len().min(DETAIL_BYTES_MAX)]);
     }
 
-    /// Returns a watch that keeps the header fields of the response to `op`. `software` is the place for the value of
-    /// `Server`, if it is still needed.
+    /// Returns a watch that keeps the header fields of the response to `op`. `software` is the variable in which the
+    /// value of `Server` must be stored, if it is still needed.
     #[inline]
     pub fn watch<'a>(
         &'a mut self,

@@ -155,7 +155,7 @@ impl Reader {
         }
     }
 
-    /// Returns how many bytes from here on are body bytes that need no parsing. On a stream, the result is 0, because
+    /// Returns how many of the next bytes are body bytes that need no parsing. On a stream, the result is 0, because
     /// frames have to be parsed.
     #[inline]
     pub fn opaque_bytes(&self) -> u64 {

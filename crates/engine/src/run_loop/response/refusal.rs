@@ -1,6 +1,7 @@
 //! Refusals of requests by servers. The head and the error message of such a response are parsed.
 //!
-//! Outcomes depend on a closed set of codes and values, never on text. Text is only shown to users.
+//! Outcomes depend only on codes and values that this program knows, never on other text. Other text is only shown to
+//! users.
 
 use super::body::BodySink;
 use super::header_values::HeaderValues;
@@ -119,7 +120,7 @@ pub(in crate::run_loop) fn of_refusal(
     outcome
 }
 
-/// Returns the beginning of a refusal on one line: the title of an HTML page, and otherwise the text.
+/// Returns the beginning of a refusal on one line. For an HTML page, this is the title, and otherwise the text.
 fn excerpt(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     let lower = text.to_ascii_lowercase();

@@ -9,16 +9,15 @@ use crate::values::Distribution;
 /// Maximum amount by which a single operation changes the log-odds. The limit is needed because an operation may be
 /// slow for an unrelated reason.
 const TERM_MAX: f64 = 3.0;
-/// Step between the small common delays that are tried, as a fraction of the time of the fastest first operation. If
-/// the target paused or warmed up, all first operations may have been delayed by the same time. Small delays are tried
-/// in equal steps from 0.
+/// If the target paused or warmed up, it may have delayed all first operations by the same time. Several such common
+/// delays are tried. The small ones are multiples of this step, which is a fraction of the time of the fastest first
+/// operation.
 const DELAY_STEP: f64 = 0.025;
 /// Number of small delays.
 const DELAY_STEPS: i32 = 13;
-/// Each step between the large delays multiplies the remaining time of the fastest first operation by this factor. The
-/// remaining time is the time of the operation without the delay.
+/// The large delays are the fractions 1 − `LEFT`ⁿ of the time of the fastest first operation.
 const LEFT: f64 = 0.8;
-/// Numbers of steps that are tried. The smallest of the large delays is the next one after the small delays.
+/// Values of n for which a large delay is tried. The smallest large delay comes right after the largest small delay.
 const LARGE_DELAYS: std::ops::Range<i32> = 2..18;
 /// Logarithm of the prior odds against a common delay.
 const DELAYED: f64 = 3.0;
@@ -64,8 +63,8 @@ impl Densities {
         self.0.iter().find(|(known, _)| *known == class).map(|(_, density)| density)
     }
 
-    /// Returns the log-odds of one queue, judged by the first operations. The number of operations that the target
-    /// serves at a time is unknown, so the likelihood is averaged over several numbers.
+    /// Returns the log-odds of *one queue* (see [`super`]), judged by the first operations. The number of operations
+    /// that the target serves at a time is unknown, so the likelihood is averaged over several numbers.
     pub fn opening(&self, ops: &[EdgeOp], load: &Load) -> f64 {
         let mut ops: Vec<(&EdgeOp, &Density)> = ops.iter().filter_map(|op| Some((op, self.get(op.class)?))).collect();
         in_order_of_service(&mut ops);
@@ -93,7 +92,7 @@ impl Densities {
         unusual.count() as f64 <= COLD_SHARE * ops.len() as f64
     }
 
-    /// Returns the log-odds of shared service, judged by the last operations.
+    /// Returns the log-odds of *shared service* (see [`super`]), judged by the last operations.
     pub fn closing(&self, evidence: &Evidence) -> f64 {
         let edges = &evidence.edges;
         let Some(closed_at) = edges.closed_at else { return 0.0 };
@@ -113,8 +112,8 @@ impl Densities {
         last.iter().map(term).sum::<f64>() + shared.prior() - independent.prior()
     }
 
-    /// Returns the log-odds of one queue, judged by the number of quick operations, which cannot have waited for
-    /// others.
+    /// Returns the log-odds of *one queue* (see [`super`]), judged by the number of quick operations. Quick operations
+    /// cannot have waited for others.
     pub fn quick(&self) -> f64 {
         let (quick, all) =
             self.0.iter().fold((0.0, 0.0), |sum, (_, density)| (sum.0 + density.quick, sum.1 + density.count));
@@ -122,7 +121,8 @@ impl Densities {
     }
 }
 
-/// One of the last operations, with its time under both explanations, in nanoseconds.
+/// One of the last operations, with its time under two explanations, in nanoseconds. The explanations are that
+/// operations are independent, and that they share the service.
 struct LastOp<'d> {
     /// Time that the operation took.
     independent: f64,
@@ -157,8 +157,9 @@ impl<'d> LastOp<'d> {
     }
 }
 
-/// Time by which all last operations were equally faster than usual (slower if negative), as a fraction of the mean
-/// service time. The last operations often form one burst, so their times are not independent of each other.
+/// Time by which each of the last operations was faster than usual (slower if negative), as a fraction of the mean
+/// service time. The same time applies to all of them. The last operations often form one burst, so their times are not
+/// independent of each other.
 #[derive(Clone, Copy)]
 struct Shift(f64);
 

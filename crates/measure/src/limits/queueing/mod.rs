@@ -24,19 +24,19 @@ use crate::summary::Summary;
 use crate::values::Distribution;
 use likelihood::{Densities, closing_paused};
 
-/// Log-odds above which an explanation counts as certain: 20 to 1.
+/// Log-odds above which an explanation counts as certain: odds of 20 to 1.
 const CERTAIN: f64 = 3.0;
-/// Log-odds below which one queue is ruled out: 1 to 8.
+/// Log-odds below which one queue is ruled out: odds of 1 to 8.
 const NO_QUEUE: f64 = -2.1;
-/// Log-odds below which shared service is ruled out: 1 to 4. Less evidence is required than for one queue, because
-/// shared service is less common.
+/// Log-odds below which shared service is ruled out: odds of 1 to 4. Less evidence is required than for one queue,
+/// because shared service is less common.
 const NO_SHARING: f64 = -1.4;
 /// Prior log-odds of shared service.
 const SHARING: f64 = -2.2;
 /// Prior log-odds of shared service for requests that spend most of their time on transfers. About half of such runs
 /// share a link.
 const SHARING_TRANSFERS: f64 = 0.0;
-/// Maximum spread of service times at which transfers count as not sharing a link.
+/// If the spread of service times is at most this value, transfers count as not sharing a link.
 const EVEN_SPREAD: f64 = 0.02;
 /// Minimum spread of service times for which overtaking is evaluated.
 const SPREAD_MIN: f64 = 0.05;
@@ -157,9 +157,9 @@ pub fn queueing_odds(summary: &Summary) -> Odds {
     Odds::of(&summary.evidence, &load, |class| service_times(summary, class, load.pauses_are_rare))
 }
 
-/// Returns the service times of similar operations. These are operations of the same size class if the run has several
-/// classes, and otherwise operations of the same kind. Operations during pauses of the target are left out if pauses
-/// are rare.
+/// Returns the service times of similar operations. Operations are similar if they have the same size class. In a run
+/// with a single size class, operations of the same kind are similar. Operations during pauses of the target are left
+/// out if pauses are rare.
 fn service_times(summary: &Summary, class: OperationClass, pauses_are_rare: bool) -> Option<Distribution> {
     let stats = &summary.stats;
     let sizes = stats.groups.iter().filter(|group| group.dimension == Dimension::Size && group.stats.ok > 0);

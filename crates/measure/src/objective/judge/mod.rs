@@ -1,10 +1,10 @@
 //! Judges objectives by counting the operations on either side of the bound.
 //!
-//! A bound on operations limits the share of operations that may exceed the bound. For example, "p99 <= 10 ms" means
-//! that at most 1 % of the operations take longer. One count includes all operations, and a second count only the
-//! operations that the client did not disturb. An objective is met if all operations together meet it, and missed if
-//! the undisturbed operations miss it, or if the lower end of the quantile's range exceeds the bound. Otherwise the run
-//! cannot decide the objective (docs/measurement.md).
+//! An objective that bounds operations limits the share of operations that may exceed the bound. For example, "p99 <=
+//! 10 ms" means that at most 1 % of the operations take longer. Operations are counted twice: first all of them, and
+//! then only those that the client did not disturb. An objective is met if all operations together meet it. It is
+//! missed if the undisturbed operations miss it, or if the lower end of the quantile's range exceeds the bound.
+//! Otherwise the run cannot decide the objective (docs/measurement.md).
 
 use super::{Metric, Objective, ObjectiveOutcome, Timed};
 use crate::limits::{limited_by, missed_by_client, misses_offered_rate};
@@ -22,8 +22,8 @@ pub struct ObjectiveResult {
     pub objective: Objective,
     /// Outcome of the objective.
     pub outcome: ObjectiveOutcome,
-    /// Measured value, in the unit of the bound. `None` if no operation has a value of the metric, or if the quantile
-    /// of a time falls among operations that failed or never ended.
+    /// Measured value, in the unit of the bound. `None` if no operation has a value of the metric. Also `None` if the
+    /// metric is a time, and the quantile falls among operations that failed or never ended.
     pub value: Option<f64>,
     /// Number of operations to which the objective applies.
     pub operations: u64,
@@ -70,8 +70,8 @@ struct Bounded {
     /// Maximum share of operations that may exceed the bound.
     tolerated: f64,
     /// `true` if the objective is also missed when exactly the tolerated share exceeds the bound. This applies to
-    /// quantiles that are counted from the slowest operation, because such a quantile is then the value of an operation
-    /// that exceeds the bound.
+    /// quantiles that are counted from the slowest operation. Such a quantile is then the value of an operation that
+    /// exceeds the bound.
     strict: bool,
     /// Minimum number of operations needed to meet the objective.
     needed: u64,
@@ -156,8 +156,8 @@ impl Objective {
     }
 
     /// Returns the measured value. If the target of an open run kept up with the schedule, the rate counts the
-    /// operations that were due in the window. If it counted the operations that ended in the window instead, it would
-    /// miss those that were due shortly before the end of the window.
+    /// operations that were due in the measured window. If it counted the operations that ended in the measured window
+    /// instead, it would miss those that were due shortly before the end.
     fn judged_value(&self, summary: &Summary, model: &Model) -> Option<f64> {
         let seconds = summary.schedule_seconds();
         let keeps_up = model.is_open() && seconds > 0.0 && !misses_offered_rate(summary);
@@ -288,8 +288,7 @@ impl Timed {
         Around { all: all.saturating_add(failed), beyond: slow.saturating_add(failed), undecided: 0 }
     }
 
-    /// Returns the number of affected operations that would exceed the bound even without the time that stalls may have
-    /// added.
+    /// Returns the number of affected operations that exceed the bound by more time than stalls can have added.
     fn certain(self, own: &KindStats, bound: f64) -> u64 {
         own.timed(self).1.beyond(bound + own.affected.added_max as f64).0
     }

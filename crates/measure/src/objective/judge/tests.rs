@@ -237,8 +237,8 @@ fn responses_that_waited_unread_do_not_count_against_the_target() {
     assert_eq!(judged("p99 <= 4ms", &run), ObjectiveOutcome::Missed);
 }
 
-/// The target needs 105 ms for 2.2 % of the operations, and a stop of the client delays 300 others by 295 ms. The time
-/// inside the client must not be subtracted from the slow operations that the stop did not delay.
+/// The target needs 105 ms for 2.2 % of the operations, and a stop of the client delays 300 others by 295 ms. This
+/// delay must not be subtracted from the 105 ms, because the stop did not affect these operations.
 #[test]
 fn an_objective_is_missed_if_the_lower_end_of_its_range_exceeds_the_bound() {
     let mut kind = successes([vec![5; 1956], vec![105; 44], vec![300; 300]].concat());

@@ -80,8 +80,8 @@ pub struct Concluded {
 }
 
 impl Concluded {
-    /// Returns whether success may have dropped. This is the case if the share of success is lower by more than the
-    /// margin, even if the difference may be due to chance.
+    /// Returns whether success may have dropped. Success may have dropped if the share of success is lower by more than
+    /// the margin, even if the difference may be due to chance.
     fn may_fail_more(&self) -> bool {
         let lost = self.compared.difference.is_some_and(|difference| difference.change < -self.compared.margin);
         self.is_success && self.conclusion == Conclusion::Inconclusive && lost
@@ -90,7 +90,7 @@ impl Concluded {
 
 /// Returns the conclusion over all metrics. The conclusion is "worse" if any metric is worse. The conclusion is
 /// "better" if any metric is better, no metric is worse, and success cannot have dropped. The conclusion is
-/// "equivalent" if all metrics are equivalent. Otherwise it is inconclusive.
+/// "equivalent" if all metrics are equivalent. In all other cases, the conclusion is "inconclusive".
 #[must_use]
 pub fn conclude_together(metrics: &[Concluded]) -> Conclusion {
     let any = |conclusion| metrics.iter().any(|metric| metric.conclusion == conclusion);

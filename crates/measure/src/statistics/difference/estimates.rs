@@ -37,8 +37,8 @@ impl Difference {
     }
 }
 
-/// p-value of a comparison if one of the two intervals, from the bootstrap or from batch means, is exactly 0 or
-/// infinite. Such an interval cannot prove a smaller p-value.
+/// p-value that is reported if one of the two intervals of a comparison, from the bootstrap or from batch means, is
+/// exactly 0 or infinite. Such an interval cannot prove a smaller p-value.
 const P_SEPARATE: f64 = 0.001;
 
 /// Range in which an estimate lies.

@@ -91,9 +91,10 @@ impl Difference {
         difference.checked()
     }
 
-    /// Returns the relative difference between values that are known only in steps. `step` is the size of a step as a
-    /// share of the value, at least 0. If the difference is smaller than a step, the sides may be equal, or may differ
-    /// in the other direction. A test cannot detect this if all runs have the same steps.
+    /// Returns this difference with the uncertainty of values that are known only in steps, such as the rate of a short
+    /// run. `step` is the size of a step as a share of the value, at least 0. If the difference is smaller than a step,
+    /// the sides may be equal, or may differ in the other direction. A test cannot detect this if all runs have the
+    /// same steps.
     #[must_use]
     pub fn in_steps(self, step: f64) -> Self {
         let (down, up) = (1.0 / (1.0 + step), 1.0 + step);

@@ -27,7 +27,7 @@ pub struct Distribution {
     moments: Moments,
 }
 
-/// Quantile of a distribution that includes operations without a value.
+/// Quantile over all operations, including operations without a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantile {
     /// The quantile is this value.
@@ -158,8 +158,8 @@ impl Distribution {
         (self.moments.count > 0).then_some(self.moments.max)
     }
 
-    /// Returns the value at quantile `q` in 0..=1. This is the smallest recorded value v such that at least q·n values
-    /// are ≤ v. `None` without values.
+    /// Returns the value at quantile `q` in 0..=1. The value at quantile q is the smallest recorded value v such that
+    /// at least q·n values are ≤ v. `None` without values.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<u64> {
         match self.quantile_of_all(q, 0, 0) {

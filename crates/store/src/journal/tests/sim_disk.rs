@@ -59,7 +59,7 @@ impl SimDisk {
         content.capacity = Some(content.used() + free);
     }
 
-    /// Returns the disk after a power loss. `keep` decides for each block and name that was not synced whether it is
+    /// Returns the disk after a power loss. For each block and name that was not synced, `keep` decides whether it is
     /// kept.
     pub fn after_power_loss(&self, mut keep: impl FnMut() -> bool) -> Self {
         let content = self.0.lock().unwrap();
@@ -190,7 +190,7 @@ impl SegmentFile for OpenFile {
         let dirty = file.bytes[file.on_disk.len()..].to_vec();
         match fault {
             None => file.on_disk.extend(dirty),
-            // The pages count as clean from here on, so that no later sync writes them.
+            // As on Linux, a failed sync marks the pages as clean, so that no later sync writes them.
             Some(_) => file.on_disk.extend(dirty.iter().map(|_| 0)),
         }
         fault.map_or(Ok(()), |fault| Err(fault.error()))
