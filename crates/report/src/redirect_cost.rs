@@ -8,8 +8,8 @@ use measure::limits;
 use measure::statistics::difference::{Difference, Scale, range_of_pairs};
 use store::SavedRun;
 
-/// Two consecutive runs, in either order. One run reads through a single server, and the other run reads directly from
-/// the objects' owners.
+/// Two consecutive runs, in either order: one reads through a single server, the other directly from the owners of the
+/// objects.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunPair {
     /// Goodput through one server, in bytes per second. For empty objects, this is the number of operations per second.

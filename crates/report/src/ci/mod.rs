@@ -91,7 +91,8 @@ impl Suite {
         self.seconds += seconds;
     }
 
-    /// Adds a case for missing trials, if there are any. Missing trials make the study PARTIAL, which is not a failure.
+    /// Adds a skipped case for the trials that were not run, if there are any. Without them, the study is PARTIAL,
+    /// which is not a failure.
     pub fn add_missing(&mut self, trials: u64) {
         if trials > 0 {
             let why = format!("{} not run: the study is still running, or was stopped", were_of(trials, "trial"));
@@ -136,8 +137,8 @@ impl Suite {
     }
 }
 
-/// Returns the outcome of a whole search or fill. If the search or fill is incomplete, it is a failure only if the
-/// program exits with an error code.
+/// Returns the outcome of a whole search or fill. An incomplete search or fill is a failure only if the program exits
+/// with an error code.
 fn of_word(word: ResultWord, exit_code: u8, why: &str) -> Outcome {
     let why = why.to_owned();
     match word {
@@ -150,9 +151,9 @@ fn of_word(word: ResultWord, exit_code: u8, why: &str) -> Outcome {
 }
 
 impl Suite {
-    /// Returns the test cases of a comparison, one for each metric. A metric of the target that got worse is a failure,
-    /// and an inconclusive one is skipped, unless the two sides are halves of the same runs. Differences between halves are
-    /// noise.
+    /// Returns the test cases of a comparison, one for each metric. The case fails if a metric of the target got worse,
+    /// and is skipped if the comparison is inconclusive. If both sides are halves of the same runs, every case passes,
+    /// because their differences are only noise.
     #[must_use]
     pub fn of_comparison(comparison: &Comparison<'_>) -> Self {
         let mut suite = Self { name: "comparison".to_owned(), ..Self::default() };
@@ -190,8 +191,7 @@ fn of_objective(judged: &ObjectiveResult, result: &RunResult) -> Outcome {
         (_, ObjectiveOutcome::Met) => Outcome::Passed,
         (_, ObjectiveOutcome::Missed) => Outcome::Failed(text),
         (_, ObjectiveOutcome::ClientLimited) => Outcome::Error(text),
-        // Too little data is a failure if it is a reason for the result. Too little data is not a reason if the user
-        // accepts it.
+        // With `--accept-not-enough-data`, too little data is not a reason for the result, and therefore not a failure.
         (_, ObjectiveOutcome::NotEnoughData) if result.reasons.contains(&Reason::NotEnoughData(*judged)) => {
             Outcome::Failed(text)
         }

@@ -109,8 +109,8 @@ impl LoadLine {
         format!("{passed} passed in {} of {all} tries ({})", with(LevelOutcome::Passed), others.join(", "))
     }
 
-    /// Returns a phrase with the highest level above the load line that passed, if there is one. The search lowered the
-    /// load line later, because a lower level failed when it was repeated.
+    /// Returns a phrase with the highest level above the load line that passed, if there is one. Such a level exists if
+    /// a lower level failed when it was repeated, because the search then lowers the load line.
     fn passed_above(&self) -> String {
         let line = self.passed.unwrap_or(f64::INFINITY);
         let above = self.levels.iter().filter(|level| level.passed && level.level > line).map(|level| level.level);

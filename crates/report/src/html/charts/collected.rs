@@ -12,7 +12,7 @@ const ROLES: [Role; 6] = [Role::Line0, Role::Line1, Role::Line2, Role::Line3, Ro
 /// Maximum number of charts of collected values.
 const CHARTS_MAX: usize = 24;
 
-/// The charts. Each entry has the kind and the unit of the chart's columns, and its title.
+/// The charts. A chart shows all columns that have its kind and its unit.
 const GROUPS: [(ColumnKind, ColumnUnit, &str); 11] = [
     (ColumnKind::Gauge, ColumnUnit::Share, "shares"),
     (ColumnKind::Gauge, ColumnUnit::Bytes, "bytes"),
