@@ -66,7 +66,8 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// Adds the objectives of a run. `class` is the cell of a study. `label` distinguishes several runs.
+    /// Adds the objectives of a run. For a run of a study, `class` is the name of its cell. `label` distinguishes
+    /// several runs.
     pub fn add_run(&mut self, class: Option<&str>, label: Option<&str>, run: &SavedRun) {
         let seconds = run.summary().measured.seconds;
         let target = || run.begin.targets.first().map_or_else(|| "run".to_owned(), |target| escape(target));
@@ -122,7 +123,7 @@ impl Suite {
         self.seconds += seconds;
     }
 
-    /// Adds the test case of a fill in a study. `class` is the fill's cell. `label` distinguishes several fills.
+    /// Adds the test case of a fill in a study. `class` is the name of its cell. `label` distinguishes several fills.
     pub fn add_fill(&mut self, class: &str, label: &str, fill: &SavedFill) {
         let result = fill::result(fill);
         let seconds = Pace::of(fill).active.as_secs_f64();

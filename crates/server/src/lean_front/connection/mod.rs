@@ -42,7 +42,7 @@ pub(super) enum Next {
     Upstream(Interest),
     /// The same event as before.
     Same,
-    /// Nothing, because the connection is to be closed.
+    /// Nothing: the caller must close the connection.
     Close,
 }
 
