@@ -53,7 +53,7 @@ pub struct Args {
 const USAGE: &str = "plimsoll compare --base <DIR>... --new <DIR>... [OPTIONS]
        plimsoll compare --aa <DIR>... [OPTIONS]";
 
-const AFTER: &str = "worse, better   the change is larger than the margin, and unlikely to be chance (5 % over all metrics)
+const AFTER: &str = "worse, better   the change is larger than the margin, and chance is an unlikely cause (5 %)
 equivalent      the 95 % interval of the change lies within the margin
 inconclusive    neither; more or longer runs may decide it
 
