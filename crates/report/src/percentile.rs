@@ -157,9 +157,8 @@ pub fn between(low: Option<f64>, high: f64) -> String {
 }
 
 /// Explanation of ranges, shown below a table.
-pub(crate) const ABOUT_RANGES: &str = "a … b is a range that contains the target's percentile; its upper end b \
-     includes delays of this client (stalls, late requests, late reads); ≤ b means that too few operations without \
-     such delays ended to show a lower end";
+pub(crate) const ABOUT_RANGES: &str = "a … b: delays of this client (stalls, late requests, late reads) may have \
+     raised the percentile from a to b; ≤ b: too few operations without such delays ended to compute a";
 
 /// Returns the label of a quantile, such as `p99.9`. The label of 1 is `max`.
 #[must_use]

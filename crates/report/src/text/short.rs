@@ -23,7 +23,7 @@ const WIDTH_MAX: usize = 80;
 /// Quantiles in the table, in ascending order.
 const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
 /// Explanation of ranges, which fits on one line.
-const ABOUT_RANGES: &str = "a … b is the range of the target's percentile; b includes client delays";
+const ABOUT_RANGES: &str = "a … b: delays of this client may have raised the percentile from a to b";
 /// Indexes of quantiles to leave out if the table is too wide, in this order.
 const OPTIONAL_QUANTILES: [usize; 3] = [1, 3, 4];
 
