@@ -10,8 +10,7 @@ use crate::text::{first_line, paragraph, table};
 pub(crate) const ESTIMATED: &str = "≈ not decided at the required confidence; judged on the data so far\n";
 
 /// Explanation below the table, if a percentile has no value.
-const TOO_FEW: &str =
-    "– has too few operations for the percentile; a level stops early if enough of them miss an objective\n";
+const TOO_FEW: &str = "– too few operations for this percentile (a level that certainly fails stops early)\n";
 
 /// Returns the report for people.
 #[must_use]

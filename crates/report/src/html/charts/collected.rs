@@ -55,7 +55,7 @@ fn is_drawn(summary: &ColumnSummary) -> bool {
 fn chart(series: &Series, times: &Times, id: &str, (title, unit): (&str, Unit), lines: &[(usize, &Column)]) -> Chart {
     let lines: Vec<Line> =
         lines.iter().zip(ROLES).map(|((index, column), role)| line(series, times, *index, column, role)).collect();
-    let caption = "Values that were polled during the run. Each value is drawn as covering the time from the previous poll to its own poll.";
+    let caption = "Values that were polled during the run. Each value is drawn over the time since the previous poll.";
     Chart {
         id: id.to_owned(),
         title: format!("Collected: {title}"),
