@@ -91,9 +91,9 @@ pub enum StallFrom {
     FirstRequest,
 }
 
-/// A capacity limit. Up to `concurrency` requests at the same time are served at full speed. A request that arrives
-/// when there are already more is slowed down: as request number `concurrency + n`, it is delayed by `n × slowdown`,
-/// and may be refused.
+/// A capacity limit. Up to `concurrency` requests at the same time are served at full speed. Further requests are
+/// slowed down: if a request raises the number in service to `concurrency + n`, it is delayed by `n × slowdown`, and
+/// may be refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity {
     /// The highest number of requests in service without a slowdown.
