@@ -63,7 +63,7 @@ pub struct MetricComparison {
     /// Number of base runs in which the operation at the percentile failed. Such runs count as slower than all other
     /// runs.
     pub base_failed_runs: u64,
-    /// Number of new runs in which the value falls on a failed operation.
+    /// Number of new runs in which the operation at the percentile failed.
     pub new_failed_runs: u64,
     /// Change from base to new: new / base − 1, or new − base for success. Null if the change cannot be computed, or if
     /// failures make it infinite.
