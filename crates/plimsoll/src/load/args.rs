@@ -53,7 +53,7 @@ pub struct Args {
 #[derive(clap::Args, Debug)]
 #[group(skip)]
 pub struct Load {
-    /// Number of operations in flight at any time. With -R, their maximum number.
+    /// Operations in flight at any time. With -R, the maximum in flight.
     #[arg(short = 'c', long, alias = "connections", value_name = "N", value_parser = count::<NonZeroU64>, allow_negative_numbers = true)]
     pub concurrency: Option<NonZeroU64>,
     /// Number of operations [default: no limit; the duration ends the run].

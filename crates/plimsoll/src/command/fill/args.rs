@@ -21,7 +21,7 @@ pub struct Args {
     /// The target, the dataset and the requests.
     #[command(flatten)]
     pub put: put::Args,
-    /// Upload each file of --from this many times, as NAME-00000000.EXT, NAME-00000001.EXT and so on.
+    /// Upload each file of --from N times, as NAME-00000000.EXT and so on.
     #[arg(long, value_name = "N", requires = "from", help_heading = "Fill")]
     pub copies: Option<NonZeroU64>,
     /// Stop the fill once this condition is true, e.g. 'trailing 24h bandwidth < 50Mbit/s', 'time >= 14d', 'bytes >=
@@ -34,8 +34,8 @@ pub struct Args {
     /// Storage period that the costs include [default: 1 month].
     #[arg(long, value_name = "TIME", default_value = prices::KEEP, hide_default_value = true, help_heading = "Fill")]
     pub keep: Months,
-    /// Start no more uploads once this amount is spent, e.g. 20USD. siad and renterd report what they spent; for other
-    /// targets, the amount is computed from --prices.
+    /// Start no more uploads once this amount is spent, e.g. 20USD. siad and renterd report it; for other targets,
+    /// --prices are used.
     #[arg(long, value_name = "MONEY", help_heading = "Fill")]
     pub cap: Option<Cap>,
     /// siad, renterd: before the uploads, wait at most this long for the daemon to be synced, and as long again for

@@ -125,8 +125,8 @@ pub struct SearchArgs {
     /// Highest level to try [default: 4096 in flight, 1000000 per second].
     #[arg(long, value_name = "N", value_parser = load::count::<NonZeroU64>, help_heading = "Search")]
     pub to: Option<NonZeroU64>,
-    /// Search until the lowest failed level is at most this many percent above the highest passed level [default: 5%
-    /// for --on concurrency, 2% for --on rate].
+    /// Maximum gap between the highest passed and the lowest failed level, in percent [default: 5% in flight, 2% per
+    /// second].
     #[arg(long, value_name = "PERCENT", value_parser = precision, help_heading = "Search")]
     pub precision: Option<f64>,
     /// Stop a level early once its result is certain with this probability.

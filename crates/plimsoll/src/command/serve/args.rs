@@ -67,7 +67,7 @@ pub struct Args {
     /// Delay each response by this time, e.g. 20ms.
     #[arg(long, value_name = "TIME", value_parser = span, help_heading = "Faults")]
     pub delay: Option<Duration>,
-    /// Delay every N-th request by this much more, e.g. 10:100ms for every tenth request.
+    /// Delay every N-th request by this much more, e.g. 10:100ms.
     #[arg(long, value_name = "N:TIME", value_parser = every, help_heading = "Faults")]
     pub slow_every: Option<(NonZeroU64, Duration)>,
     /// Stall once, e.g. 4s:1s: from 4s after the first request, for 1s.
@@ -79,7 +79,7 @@ pub struct Args {
     /// Close a connection after this many requests.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, help_heading = "Faults", hide_short_help = true)]
     pub close_after: Option<NonZeroU64>,
-    /// Handle N concurrent requests at full speed. Each further one adds TIME to the delay, e.g. 300:10ms.
+    /// Each concurrent request above N adds a delay of TIME, e.g. 300:10ms.
     #[arg(long, value_name = "N:TIME", value_parser = every, help_heading = "Faults")]
     pub capacity: Option<(NonZeroU64, Duration)>,
     /// Respond to every N-th request with status 500.
@@ -91,7 +91,7 @@ pub struct Args {
     /// Change one byte of every N-th body, at this offset, e.g. 10:64KiB.
     #[arg(long, value_name = "N:OFFSET", value_parser = every_at, help_heading = "Faults")]
     pub flip: Option<(NonZeroU64, ByteSize)>,
-    /// Misbehave on purpose: play this case of a wrong response. `list` prints the names of the cases.
+    /// Misbehave on purpose, by this scripted case; `list` prints the cases.
     #[arg(long, value_name = "CASE", help_heading = "Faults")]
     pub liar: Option<String>,
 }
