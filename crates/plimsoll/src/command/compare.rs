@@ -57,10 +57,10 @@ const AFTER: &str = "worse, better   the change is larger than the margin, and c
 equivalent      the 95 % interval of the change lies within the margin
 inconclusive    neither; more or longer runs may decide it
 
-With several runs per side, each run counts once. To find a difference in any of the usual metrics, you
-need 6 runs per side (Mann-Whitney test), or 9 pairs (--paired, Wilcoxon test). For success, 2 runs per side
-are enough. With one run per side, its seconds are compared (at least 20). This shows nothing about further
-runs.
+With several runs per side, each run counts once. To find a difference in any of the usual metrics,
+you need 6 runs per side (Mann-Whitney test), or 9 pairs (--paired, Wilcoxon test). For success, 2
+runs per side are enough. With one run per side, its seconds are compared (at least 20). This shows
+nothing about further runs.
 
   plimsoll get URL -d 10s --repeat 6 --out before     (and again with --out after)
   plimsoll compare --base before --new after
