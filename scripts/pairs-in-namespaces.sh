@@ -62,7 +62,8 @@ sleep 0.2
 for pairs in 1 2 4 6; do
     readarray -t urls < <(head -qn 1 owners/*.urls | head -n $pairs)
     for ((repeat = 1; repeat <= repeats; repeat++)); do
-        # Few cores cannot start the threads of all clients within the usual 5 ms. A result other than PASS is shown.
+        # With few cores, the threads of all clients do not start within the usual 5 ms. A result other than PASS is
+        # shown.
         "$program" get -c $((CONCURRENCY * pairs)) -d $TIME --warmup $WARMUP "${urls[@]}" --pair --scaling --quiet \
             --start-spread 20ms --hosts "client-{1...$pairs}" --ssh "$directory/connect" --agent-program "$program" \
             --json --out "run-$pairs-$repeat" 2>>errors || true

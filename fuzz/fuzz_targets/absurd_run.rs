@@ -1,7 +1,7 @@
-//! A valid run with absurd numbers: the reader rejects it, or all forms of the report show it.
+//! A valid run whose numbers are replaced by absurd ones: the reader rejects it, or all forms of the report show it.
 //!
-//! Every four bytes of input change one number: two select it, one selects the kind of change, and one is the small
-//! value. If the fuzzer changed bytes of JSON directly, most inputs would not get past the parser.
+//! Every four bytes of input change one number: two bytes select the number, one selects the kind of change, and one is
+//! a small value for it. If the fuzzer changed bytes of JSON directly, the parser would reject most inputs.
 #![no_main]
 
 mod saved;

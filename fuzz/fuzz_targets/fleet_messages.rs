@@ -1,5 +1,5 @@
-//! Messages of agents and coordinators, messages of the bus, and lists of hosts: no input causes a panic, accepted
-//! messages round-trip, and no message of an agent brings a coordinator into an invalid state.
+//! Messages of agents and coordinators, messages of the bus, and lists of hosts. No input causes a panic, accepted
+//! messages survive formatting and parsing, and no message of an agent brings a coordinator into an invalid state.
 #![no_main]
 
 use fleet::clock::CoordinatorTime;

@@ -1,4 +1,4 @@
-//! Arbitrary JSON as the interval of a run: readable intervals can be folded, judged and shown in all forms.
+//! Arbitrary JSON as an interval of a run: if it can be read, the run can be summarized, judged and shown in all forms.
 #![no_main]
 
 mod saved;
@@ -9,7 +9,8 @@ use store::SavedRun;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(interval) = serde_json::from_slice::<Interval>(bytes) else { return };
-    // The run contains the interval twice, and adds the two. If that is impossible, parsing must fail above.
+    // The run contains the interval twice, and adds the two. If they cannot be added, parsing must already have failed
+    // above.
     let line = |record: serde_json::Value| zstd::bulk::compress(format!("{record}\n").as_bytes(), 1).unwrap();
     let begin = line(serde_json::json!({"begin": saved::begin()}));
     let interval = line(serde_json::json!({"interval": interval}));

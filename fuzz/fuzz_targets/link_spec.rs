@@ -1,4 +1,4 @@
-//! Descriptions of emulated paths: no text causes a panic, and the text form of an accepted description parses again.
+//! Descriptions of emulated paths: no text causes a panic, and an accepted description survives formatting and parsing.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

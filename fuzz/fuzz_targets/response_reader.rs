@@ -1,6 +1,6 @@
 //! Arbitrary bytes as a response. The input also determines how the response is split into pieces. The reader does not
-//! panic, consumes only its input, and counts every byte once. The result is the same for one piece, and for a second
-//! response on the same reader.
+//! panic, consumes only its input, and counts every byte once. The result is the same if the response arrives in one
+//! piece, and if it is the second response of the same reader.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -64,7 +64,7 @@ fuzz_target!(|data: &[u8]| {
     match (whole, pieces) {
         (Ok(whole), Ok(pieces)) => assert_eq!(whole, pieces),
         (Err(whole), Err(pieces)) => assert_eq!(whole, pieces),
-        // If a truncated head arrives in pieces, an error in it may not be detected.
+        // If a truncated head arrives in pieces, the reader may not detect an error in it.
         (Err(_), Ok(pieces)) => assert!(matches!(pieces.end, Err(Truncated::InHead | Truncated::BeforeHead))),
         (Ok(_), Err(pieces)) => panic!("refused only in pieces: {pieces:?}"),
     }

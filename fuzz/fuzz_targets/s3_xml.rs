@@ -1,4 +1,4 @@
-//! Arbitrary bytes as each S3 message: no panic, and parsed messages round-trip.
+//! Arbitrary bytes as each S3 message: no panic, and a parsed message survives formatting and parsing.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Arbitrary text as a size distribution: parsed distributions round-trip, and their sizes are within the bounds.
+//! Arbitrary text as a size distribution: a parsed distribution survives formatting and parsing, and its sizes are
+//! within its bounds.
 #![no_main]
 
 use content::{Dataset, Description, Names, SIZE_MAX, Seed, Sizes};

@@ -1,4 +1,4 @@
-//! Arbitrary text as a size, a rate or a duration: parsed values round-trip.
+//! Arbitrary text as a size, a rate or a duration: parsed values survive formatting and parsing.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -13,7 +13,7 @@ fuzz_target!(|text: &str| {
     }
     if let Ok(span) = parse_span(text) {
         let again = parse_span(&format_span(span)).expect("what was written is read");
-        // A year in nanoseconds has more digits than a float, so the last digits may differ.
+        // A float has fewer digits than a year in nanoseconds, so the last digits may differ.
         assert!(again.abs_diff(span).as_nanos() <= span.as_nanos() / 1_000_000_000_000 + 1);
     }
 });

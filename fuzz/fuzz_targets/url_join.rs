@@ -1,5 +1,5 @@
-//! Arbitrary text as a URL and as a redirect from it: the result can be sent, round-trips, and keeps credentials only within
-//! their origin.
+//! Arbitrary text as a URL and as a redirect from it: the result can be sent, survives formatting and parsing, and has
+//! the credentials only if the origin is the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -29,7 +29,7 @@ function isWide(chart: Chart): boolean {
   return chart.kind !== "series" || chart.unit === "time";
 }
 
-/** Returns an element that the reader can open. Its table is created when the element is opened for the first time. */
+/** Returns an element that the reader can open. The table inside it is created when it is opened for the first time. */
 function behind(make: () => HTMLElement): HTMLElement {
   const details = el("details", {}, el("summary", {}, "Numbers"));
   details.addEventListener("toggle", () => details.append(make()), { once: true });

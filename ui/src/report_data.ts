@@ -125,7 +125,7 @@ export interface Bound {
   value: number;
 }
 
-/** A load line. It lies between a load that passed and a load that failed. If no load failed, it is at least the load that passed. */
+/** A load line: the highest load that passed, and the lowest load that failed. The true load line lies between the two. If no load failed, it is at least the load that passed. */
 export interface Bracket {
   label: string;
   order: number;

@@ -56,7 +56,7 @@ impl EmbeddedServer {
 fn url(output: &str) -> Option<String> {
     let complete = output.rfind('\n').map(|end| &output[..end])?;
     let url = complete.split_whitespace().find(|word| word.starts_with("http://"))?;
-    // Keep only scheme, host and port, because the server may print the URL of an example, with a path.
+    // Keep only scheme, host and port, because the printed URL may be an example with a path.
     Some(url.splitn(4, '/').take(3).collect::<Vec<_>>().join("/"))
 }
 

@@ -9,8 +9,8 @@ pub enum GoalResult {
     Met,
     /// The goal is not met.
     NotMet,
-    /// The goal is not met, but no program could meet it on this machine, because the machine pauses even a spinning
-    /// thread for a longer time.
+    /// The goal is not met, but no program could meet it on this machine: the machine pauses even a thread that never
+    /// sleeps for longer than the goal allows.
     NotPossible,
     /// There is too little data to decide.
     NotJudged,

@@ -1,7 +1,7 @@
 //! The server of the benchmarks: nginx with one worker process on a separate core, and with all files in memory.
 //!
-//! The goals were set with this configuration. nginx counts the requests, so a benchmark does not rely on counts from
-//! clients.
+//! The goals were set with this configuration. nginx counts the requests, so a benchmark does not need to trust the
+//! counts of clients.
 
 use crate::failure::{Context, Result, failure};
 use crate::process::{Running, SERVER_CORE, children_cpu, start};
@@ -93,8 +93,8 @@ impl Nginx {
         let errors = File::create(directory.path().join("stderr")).cannot("write the messages of nginx")?;
         let mut command = Command::new(program);
         command.arg("-p").arg(directory.path()).arg("-c").arg(&path).args(["-e", "error.log"]);
-        // The variable `NGINX` lists listening sockets that nginx inherits. The sockets are already open here, so no
-        // other program can take their ports.
+        // The environment variable `NGINX` lists listening sockets that nginx inherits. This process opens them before
+        // it starts nginx, so no other program can take their ports.
         command.env("NGINX", "0;1;").stderr(errors);
         command.stdin(OwnedFd::from(listener)).stdout(OwnedFd::from(secure_listener));
         let running = start(&mut command, SERVER_CORE)?;
@@ -193,8 +193,8 @@ pub fn version() -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stderr).trim().replace("nginx version: ", ""))
 }
 
-/// Writes the files with random bytes. In a sparse file, all pages would be the same page of memory, which stays in the
-/// processor's cache.
+/// Writes the files with random bytes. All pages of a sparse file would share one page of memory, which would stay in
+/// the processor's cache and make nginx too fast.
 fn write_files(directory: &Path, files: &[Served]) -> Result<()> {
     let mut block = vec![0; MIB];
     File::open("/dev/urandom").and_then(|mut noise| noise.read_exact(&mut block)).cannot("read /dev/urandom")?;

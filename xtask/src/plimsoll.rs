@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Time that a run may take beyond its duration, to drain and to write the report.
+/// Time that a run may take in addition to its duration, to wait for the last responses and to write the report.
 pub const EXTRA: Duration = Duration::from_secs(60);
 
 /// The program to measure.

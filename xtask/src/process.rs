@@ -49,8 +49,8 @@ pub struct Run {
 pub enum PeakMemory {
     /// The exact number of bytes.
     Bytes(u64),
-    /// An upper bound in bytes. The kernel reported only the peak of this program itself, so the peak of the process is
-    /// lower, but unknown.
+    /// An upper bound in bytes. The kernel reported only the peak of this program itself. The peak of the process is
+    /// unknown, but not higher.
     AtMost(u64),
 }
 
@@ -171,7 +171,7 @@ impl fmt::Display for ProcessEnd {
 pub struct Resident {
     /// Resident memory (`VmRSS`).
     pub all: u64,
-    /// The part that the process allocated (`RssAnon`). Pages of the program file are excluded, because the kernel may
+    /// Memory that the process allocated (`RssAnon`). Pages of the program file do not count, because the kernel may
     /// drop them.
     pub anonymous: u64,
 }
@@ -199,7 +199,7 @@ pub fn children_cpu(id: u32) -> Option<Duration> {
         let mut times = fields.split_whitespace().skip(11).map(str::parse::<u64>);
         Some(times.next()?.ok()? + times.next()?.ok()?)
     });
-    // A tick is a hundredth of a second, because USER_HZ is 100 on every Linux that has these files.
+    // A tick is a hundredth of a second: USER_HZ is 100 on all platforms that Plimsoll supports.
     ticks.sum::<Option<u64>>().map(|ticks| Duration::from_millis(ticks * 10))
 }
 
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn the_cpu_time_of_running_children_is_known() {
-        // The loop of the shell is bounded, so that it ends even if the test fails.
+        // The loop in the shell has a limit, so that the shell ends even if the test fails.
         let mut outer =
             start(&mut shell("(i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done) & wait"), Affinity::AllCores)
                 .unwrap();

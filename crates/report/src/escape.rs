@@ -27,8 +27,8 @@ pub fn bounded(text: &str, limit: usize) -> String {
         used += piece.chars().count();
         pieces.push(piece);
         if used > limit {
-            // Remove whole pieces until there is space for the ellipsis. Cutting inside an escape sequence would change
-            // its meaning.
+            // Remove whole characters and escape sequences until there is space for the ellipsis. Cutting inside an
+            // escape sequence would change its meaning.
             while used >= limit {
                 used -= pieces.pop().map_or(used, |piece| piece.chars().count());
             }

@@ -18,8 +18,8 @@ pub fn limited_by(run: &SavedRun) -> LimitedBy {
     limits::limited_by(run.summary(), &run.begin.model)
 }
 
-/// Returns the client or host that limited a saved run, as text; `None` if neither was the limit. In a run of several
-/// hosts, it is enough that one of them was limited, and the text names this host.
+/// Returns text that names the client or its host, if one of them limited a saved run. For a run of several hosts, one
+/// limited host is enough, and the text names this host.
 #[must_use]
 pub fn limiting_client(run: &SavedRun) -> Option<String> {
     let agents = run.end.as_ref().and_then(|end| end.fleet.as_deref()).map_or(&[][..], |fleet| &fleet.agents);

@@ -14,11 +14,12 @@ use measure::units::DataRate;
 use measure::{Label, LimitedBy, Model};
 use store::{Begin, Point, SavedRun};
 
-/// Maximum median response time, in nanoseconds, of a run that should have responses in every second.
+/// A note about silent seconds is shown only if the median response time is at most this many nanoseconds. With longer
+/// times, a second without a response is normal.
 const QUICK_NANOS_MAX: u64 = 100_000_000;
 /// A note is shown if slots spend at least this share of their time on failures.
 const FAILING_SHARE_MIN: f64 = 0.05;
-/// A note is shown if the rate of a closed run comes in steps of at least this share of the rate.
+/// A note is shown if the possible values of a closed run's rate differ by at least this share.
 const RATE_STEP_MIN: f64 = 0.1;
 /// A note is shown if the client was stopped for at least this number of seconds.
 const STOPPED_SECONDS_MIN: f64 = 1.0;
@@ -130,7 +131,8 @@ pub enum Note {
         /// Number of attempts.
         attempts: u64,
     },
-    /// The window of a closed run is short compared with its operations, so its rate comes in large steps.
+    /// The window of a closed run is so short that only few operations end in it. The possible values of its rate are
+    /// then far apart.
     CoarseRate {
         /// Size of a step, as a share of the rate.
         step: f64,
@@ -378,7 +380,7 @@ fn not_kept_alive(run: &SavedRun) -> Option<Note> {
     let connections = stats.connections.opened;
     let attempts = stats.measured.attempts.saturating_add(stats.outside.attempts);
     let keeps = run.begin.settings.iter().any(|(name, value)| name == "keep_alive" && value == "true");
-    // Each slot must open a first connection. Up to twice the number of first connections is not reported.
+    // Each slot must open a first connection. A note therefore needs more than twice as many connections.
     let (Model::Closed { concurrency: slots } | Model::Open { in_flight_max: slots }) = run.begin.model;
     let first = slots.min(run.summary().in_flight_peak).saturating_mul(2);
     let closes = attempts >= ATTEMPTS_MIN && connections > first.max(attempts / 2);

@@ -1,5 +1,5 @@
-//! The share of an emulated path's rate that a run used. The response times of the run are also compared with the times
-//! that operations would take if all slots shared the rate equally.
+//! Use of an emulated path: the share of its rate that a run used. The median response time is also compared with the
+//! time that an operation would take if all slots shared the rate equally.
 
 use measure::Model;
 use measure::path::PathLimits;

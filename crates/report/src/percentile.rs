@@ -18,9 +18,9 @@ pub enum Percentile {
     /// The lower and upper end of a range that contains the percentile. The exact value is not known, because client
     /// stalls or late reads may have increased the times ([`measure::QuantileRange`]).
     Between(u64, u64),
-    /// A lower bound, because the percentile falls on an unfinished operation.
+    /// A lower bound, because the operation at the percentile had not ended when the run ended.
     LongerThan(u64),
-    /// No value, because the percentile falls on an operation that failed or was dropped.
+    /// No value, because the operation at the percentile failed or was dropped.
     Failed,
     /// No value, because there are too few samples.
     TooFew {
@@ -49,9 +49,9 @@ pub fn timed(stats: &KindStats, timed: Timed, q: f64) -> Percentile {
     }
 }
 
-/// Returns the largest value that a report shows for a quantile lower than `q`. The range of `q` must not begin below
-/// this value. For a lower quantile with a wide range, the value is the lower end of the range. For a lower quantile
-/// with a narrow range, the report shows only the upper end.
+/// Returns the lowest allowed beginning for the range of `q`. The range must not begin below a value that the report
+/// shows for a lower quantile, since percentiles never decrease. If the range of a lower quantile is wide, this value
+/// is its lower end. Otherwise, the report shows only the upper end.
 fn shown_below(stats: &KindStats, timed: Timed, q: f64) -> u64 {
     let mut most = 0;
     for lower in LADDER.into_iter().rev().filter(|lower| *lower < q) {
@@ -98,8 +98,8 @@ pub fn range_of_all(stats: &KindStats, time: Timed, dropped: u64, q: f64) -> Per
     let shown = of(stats, dropped, q);
     let (successes, _) = stats.timed(time);
     let others = sum([stats.failed, dropped, stats.unfinished]);
-    // Failed operations count as slower than all successes, so this quantile of all operations is the quantile `among`
-    // of the successes.
+    // Failed operations count as slower than all successes. Quantile `q` of all operations is therefore the higher
+    // quantile `among` of the successes.
     let among = q * (successes.count().saturating_add(others)) as f64 / successes.count().max(1) as f64;
     match (shown, stats.quantile_range(time, among.min(1.0))) {
         (Percentile::Value(high), Some(range)) if range.is_wide() => {
@@ -157,9 +157,8 @@ pub fn between(low: Option<f64>, high: f64) -> String {
 }
 
 /// Explanation of ranges, shown below a table.
-pub(crate) const ABOUT_RANGES: &str = "a … b is a range that contains the target's percentile; its upper end b \
-     includes delays of this client (stalls, late requests, late reads); ≤ b means that too few operations without \
-     such delays ended to show a lower end";
+pub(crate) const ABOUT_RANGES: &str = "a … b: delays of this client (stalls, late requests, late reads) may have \
+     raised the percentile from a to b; ≤ b: too few operations without such delays ended to compute a";
 
 /// Returns the label of a quantile, such as `p99.9`. The label of 1 is `max`.
 #[must_use]

@@ -8,8 +8,8 @@ use measure::limits;
 use measure::statistics::difference::{Difference, Scale, range_of_pairs};
 use store::SavedRun;
 
-/// Two consecutive runs, in either order. One run reads through a single server, and the other run reads directly from
-/// the objects' owners.
+/// Two consecutive runs, in either order: one reads through a single server, the other directly from the owners of the
+/// objects.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunPair {
     /// Goodput through one server, in bytes per second. For empty objects, this is the number of operations per second.
@@ -120,11 +120,11 @@ pub fn text(lists: &[PairedList]) -> String {
     });
     let rows: Vec<[String; 7]> = std::iter::once(head.map(str::to_owned)).chain(rows).collect();
     let about = "cost is the share of goodput lost through one server, with its 95 % interval (range if < 6 pairs)\n\
-                 in redirects is the share of redirected operations' response time before the last request is sent\n";
+                 in redirects is the share of the response time of redirected operations before their last request\n";
     let limited: u64 = lists.iter().flat_map(|list| &list.pairs).map(|pair| pair.client_limited).sum();
     let runs = 2 * lists.iter().map(|list| list.pairs.len()).sum::<usize>() as u64;
     let noise = format!(
-        "the client or its host limited {} of {runs}, which may cost more than the redirects\n",
+        "the client or its host limited {} of {runs}, so part of the cost may have other reasons than redirects\n",
         plural(limited, "run")
     );
     table(&rows) + about + if limited > 0 { &noise } else { "" }

@@ -50,7 +50,7 @@ pub struct MeasuredObjective {
     #[schemars(with = "String")]
     pub objective: Objective,
     /// Measured value: a fraction (0.99 means 99 %), nanoseconds, operations per second, or bytes per second. Null if
-    /// the value falls on an operation that failed or never ended.
+    /// the operation at the percentile failed or never ended.
     pub value: Option<f64>,
     /// Lower end of the range that contains the percentile of a time, in nanoseconds. Equal to the measured value for
     /// all other metrics, or if client stalls made no difference.
@@ -75,9 +75,8 @@ impl MeasuredObjective {
     }
 }
 
-/// Returns the lower end of the range that contains an objective's percentile. The objective counts all operations, and
-/// failed operations count as the longest. The percentile therefore has the same rank among the successes, but is a
-/// different quantile of the successes.
+/// Returns the lower end of the range that contains an objective's percentile. The objective counts failed operations
+/// as the longest, so with failures, p99 of all operations is a higher percentile of the successes alone.
 fn lower_end(judged: &ObjectiveResult, summary: &Summary, timed: Timed, q: f64) -> Option<f64> {
     let value = judged.value?;
     let of_kind = |kind| summary.stats.kinds.iter().find(|(known, _)| *known == kind).map(|(_, stats)| stats);

@@ -7,8 +7,8 @@ use rcgen::{
 use std::io;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// A new certificate of a server, with its key. The private key of the CA does not exist any more, so nobody can make
-/// other certificates that clients trust.
+/// A new certificate of a server, with its key. The private key of the CA is destroyed after signing, so nobody can use
+/// the CA to make other certificates that clients trust.
 pub struct GeneratedCertificate {
     ca_pem: String,
     certificate: Certificate,

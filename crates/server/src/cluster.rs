@@ -3,8 +3,8 @@
 //! If another server owns the object, the server either redirects the client to the owner with status 307
 //! ([`Handoff::Redirect`]), or fetches the object from the owner ([`Handoff::Proxy`]). Ownership is a pure function of
 //! the path ([`owner()`](crate::owner())), so all servers compute the same owner without communication. Every server
-//! has its own ledger. A redirected operation therefore appears in two ledgers: as a 307 in one, and as the owner's
-//! response in the other.
+//! has its own ledger of requests. A redirected operation therefore appears in two ledgers: as a 307 in the ledger of
+//! the first server, and as the final response in the ledger of the owner.
 //!
 //! Listings have no owner, so every server responds to paths that end with `/`. In a cluster of Alluxio stand-ins,
 //! every server also responds to requests for buckets.
@@ -26,7 +26,7 @@ use crate::ownership::member::{Handoff, Member};
 pub struct ClusterConfig {
     /// One address for each server. Port 0 means any free port.
     pub listen: Vec<SocketAddr>,
-    /// The action of a server when it gets a request for another server's object.
+    /// What a server does with a request for an object that another server owns.
     pub handoff: Handoff,
     /// The index, starting at 0, of the only server that has the faults of the [`Config`]. With `None`, all servers
     /// have these faults.

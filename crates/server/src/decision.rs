@@ -43,7 +43,7 @@ impl Decision {
     }
 }
 
-/// A function that converts a response with a whole object into a response with only the requested range.
+/// A function that takes a response with the whole object, and returns one with only the requested range.
 type Narrow = fn(Response, &RequestHead, &RequestFacts<'_>) -> Response;
 
 /// Decides on a request.

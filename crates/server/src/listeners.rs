@@ -50,9 +50,9 @@ impl Listeners {
     fn open_tcp(&mut self, mut address: SocketAddr) -> io::Result<()> {
         let shared = self.by_thread.len() > 1;
         if shared && address.port() != 0 {
-            // The sockets below can share a port, even with a server that is already running, which would then silently
-            // get half of the load. The socket in this line cannot share a port, so opening it fails if the port is in
-            // use.
+            // The sockets below may share their port, even with a server that already runs. This other server would
+            // then silently get half of the load. The socket in this line may not share its port, so opening it fails
+            // if the port is in use.
             drop(Socket::listen_tcp(address, 1, false).map_err(|error| at(&address, &error))?);
         }
         for sockets in &mut self.by_thread {

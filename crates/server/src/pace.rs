@@ -1,4 +1,4 @@
-//! The rate limit of a body. The body is sent in pieces, so that the thread does not wake up for a few bytes.
+//! The rate limit of a body. The body is sent in large pieces, so that the thread does not wake up for every few bytes.
 
 use std::num::NonZeroU64;
 use std::time::Duration;

@@ -119,8 +119,8 @@ fn every_nth_request_is_slow_or_fails() {
 fn connections_close_after_their_last_request() {
     let (server, address) = start(&with(Faults { close_after: NonZeroU64::new(3), ..Faults::default() }));
     let mut client = Client::connect(address);
-    // The client sends two more requests than the server responds to. The additional requests must not cause a reset
-    // that destroys the last response.
+    // The client sends two more requests than the server answers before it closes the connection. They must not cause a
+    // reset that destroys the last response.
     client.send(&"GET /blackhole/10kB HTTP/1.1\r\nHost: x\r\n\r\n".repeat(5));
     let closes: Vec<bool> = (0..3).map(|_| client.response().header("connection") == Some("close")).collect();
     assert_eq!(closes, [false, false, true]);

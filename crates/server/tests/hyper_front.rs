@@ -89,8 +89,8 @@ fn stand_ins_respond_alike_on_both_fronts() {
     let requests =
         [("GET /api/session", ajax), ("GET /api/files/ls?path=%2F", ajax), ("GET /api/files/ls?path=%2F", "")];
     compare_fronts(&Config { stand_in: StandIn::Filestash(Filestash::default()), ..config() }, &requests);
-    // The statuses depend on the bodies of the login requests, so this test also checks that the hyper front passes
-    // request bodies to the stand-in.
+    // The stand-in reads the bodies of login requests to choose the status. The test therefore also checks that the
+    // hyper front passes request bodies on.
     let (_front, address) = start(&Config { stand_in: StandIn::Filestash(Filestash::default()), ..config() });
     let mut client = Client::connect(address);
     for (body, status) in [(r#"{"type":"blackhole"}"#, 200), (r#"{"type":"sftp"}"#, 403), ("nonsense", 405)] {

@@ -31,7 +31,7 @@ pub fn begin() -> Begin {
     }
 }
 
-/// Formats the run in every form. A null in place of a number means that the number was infinite.
+/// Formats the run in every form. JSON has null in place of an infinite number, so no such null may appear.
 pub fn show(run: &SavedRun) {
     let texts = [
         report::text(run, &report::Style::default()),

@@ -40,7 +40,7 @@ export function valueRange(plot: PointsPlot): [number, number] | null {
 function ends(plot: PointsPlot, found: [number, number] | null): [number, number] {
   const [low, high] = found ?? [1, 1];
   if (plot.log) return decades(low, high);
-  // On an axis that starts at 0 %, one failure in a hundred or in a thousand could not be seen, so start higher if possible.
+  // An axis from 0 % would hide one failure in a hundred or in a thousand, so start higher if possible.
   if (plot.unit === "share") return [[0.99, 0.9].find((from) => low >= from) ?? 0, Math.max(1, high)];
   return [0, top(high)];
 }

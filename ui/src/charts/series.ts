@@ -89,7 +89,7 @@ function mark(times: Times): (self: uPlot) => void {
   };
 }
 
-/** Returns the events of a column. An event after the end belongs to the last column. */
+/** Returns the events of a column. An event after the end of the chart belongs to the last column. */
 export function marksWithin(times: Times, column: number): string[] {
   const isLast = column + 1 >= times.starts.length;
   const [from, to] = [times.starts[column] ?? 0, isLast ? Infinity : (times.starts[column + 1] ?? times.end)];

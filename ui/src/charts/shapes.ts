@@ -1,4 +1,4 @@
-/** Shapes of marks. Whatever a color shows, a shape shows as well, for readers who do not see the color. */
+/** Shapes of marks. Everything that a color shows is also shown by a shape, for readers who cannot see colors. */
 
 import type { Mark } from "../report_data";
 import { LINES } from "./theme";
@@ -30,7 +30,7 @@ const PLAIN: readonly Shape[] = [
   { letter: "◀", draw: polygon([[-1.1, 0], [0.9, -1.1], [0.9, 1.1]]) },
 ];
 
-/** Returns the shape of a line's plain marks. Lines beyond the last color use the first colors again, with other shapes. */
+/** Returns the shape of a line's plain marks. If there are more lines than colors, the colors are used again with other shapes. */
 function plain(order: number): Shape {
   return PLAIN[(order + Math.floor(order / LINES)) % PLAIN.length] ?? CIRCLE;
 }

@@ -25,7 +25,8 @@ use clap::Subcommand;
 pub enum Bench {
     /// Client CPU per request or per GB, compared with other load testers in interleaved pairs.
     Peers(peers::Args),
-    /// Open model: punctuality of starts at half of the client's highest rate, and the report at twice this rate.
+    /// Open model: whether operations start on time at half of the client's highest rate, and whether the report is
+    /// right at twice that rate.
     Pacing(pacing::Args),
     /// Resident memory at 1000 connections, over minutes at full speed.
     Memory(memory::Args),
@@ -39,13 +40,13 @@ pub enum Bench {
     Sign(sign::Args),
     /// Search for the load lines of independent servers with known capacities.
     Line(line::Args),
-    /// Share of wrong decisions of a search that stops levels early, with bursts of slow operations, on simulated time.
+    /// How often a search that stops levels early decides wrongly, with bursts of slow operations in simulated time.
     Sequential(sequential::Args),
     /// Client CPU of uploads and fills, compared with warp on the same S3 server.
     Uploads(uploads::Args),
     /// Size of the directory of a run of weeks, and time and memory of its reports.
     Weeks(weeks::Args),
-    /// How often the report shows what set the pace of transfers, over an emulated path with a known cause.
+    /// How often the report names the right cause for the pace of transfers, over an emulated path with a known cause.
     Pace(pace::Args),
     /// Time and memory that a fill with a journal of millions of objects needs to resume.
     Resume(resume::Args),

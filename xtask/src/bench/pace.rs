@@ -122,13 +122,13 @@ pub fn run(args: &Args) -> Result<()> {
 struct Answers {
     right: u32,
     wrong: u32,
-    /// Runs in which the emulator did not get enough CPU time. This is a second cause, so these runs are repeated.
+    /// Runs in which the emulator did not get enough CPU time. They have a second cause besides the planted one, so
+    /// they are repeated.
     disturbed: u32,
 }
 
 impl Answers {
-    /// Makes the runs in which `cause` sets the pace. If too many runs are disturbed, stops before the requested number
-    /// of runs.
+    /// Makes the runs in which `cause` sets the pace. Stops early if too many runs are disturbed.
     fn of_runs(link: &Link<'_>, cause: Cause, args: &Args, random: &mut Shuffler) -> Result<Self> {
         let mut answers = Self::default();
         while answers.counted() < args.repeats && answers.disturbed <= args.repeats {
@@ -176,7 +176,7 @@ impl Answers {
 struct Link<'p> {
     program: &'p Path,
     number: String,
-    // Fields are dropped in order, so nginx ends before its directory is removed.
+    // Rust drops fields in order, so nginx ends before its directory is removed.
     _nginx: Running,
     directory: TempDir,
 }

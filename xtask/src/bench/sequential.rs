@@ -1,5 +1,5 @@
-//! `cargo xtask bench sequential`: the error rate of the sequential test that stops levels early, if slow operations
-//! come in bursts.
+//! `cargo xtask bench sequential`: how often the test that stops levels early is wrong if slow operations come in
+//! bursts.
 
 use crate::console;
 use crate::failure::{Result, check_interrupt};
@@ -13,8 +13,8 @@ use slowness::{LEVEL_SECONDS, Process, TOLERATED, outcomes};
 /// Goal for the share of wrong decisions. A wrong decision is a level that passes although the share of slow operations
 /// is twice the tolerated share.
 const WRONG_MAX: f64 = 0.05;
-/// Goal for the share of levels that are decided in time, if the share of slow operations is half or twice the
-/// tolerated share.
+/// Goal for the share of levels that are decided before their maximum duration, if the share of slow operations is half
+/// or twice the tolerated share.
 const DECIDED_MIN: f64 = 0.8;
 
 /// Number of levels, and the seed.

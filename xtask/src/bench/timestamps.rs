@@ -1,5 +1,5 @@
-//! `cargo xtask bench timestamps`: the client CPU that the kernel's arrival timestamps cost. These timestamps show for
-//! how long received bytes wait until the client reads them.
+//! `cargo xtask bench timestamps`: the client CPU time that the kernel's arrival timestamps cost. From these
+//! timestamps, the client computes how long received bytes wait until it reads them.
 //!
 //! The runs are made in this process, alternately with and without timestamps, because the cost is far below the noise
 //! between two processes.

@@ -1,7 +1,8 @@
 //! `cargo xtask bench view`: the CPU time that the live view takes from the client.
 //!
-//! Runs are made in pairs on a pseudo-terminal, one with the view and one without. The thread that gathers the results
-//! also draws the view, so the cost of the view is the difference of this thread's CPU time.
+//! Each pair of runs on a pseudo-terminal consists of one with the view and one without. The thread that gathers the
+//! results also draws the view. The cost of the view is therefore the difference between the CPU times of this thread
+//! in the two runs.
 
 use super::small_get::SmallGet;
 use crate::console;

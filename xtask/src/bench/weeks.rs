@@ -1,8 +1,8 @@
 //! `cargo xtask bench weeks`: the size of the directory of a run that lasts weeks, and the time and memory of a report.
 //!
 //! The directory has the content of a run that uploads objects at 50 operations per second. The benchmark writes the
-//! directory as fast as possible, without a server. A real run joins its older seconds into minutes. This would take
-//! hours for two weeks, so the benchmark writes minutes right away.
+//! directory as fast as possible, without a server. A real run writes seconds, and later joins them into minutes. For
+//! two weeks, this would take hours, so the benchmark writes minutes right away.
 
 use crate::console;
 use crate::failure::{Context, Result, check_interrupt, failure};
@@ -33,8 +33,8 @@ const OBJECT_BYTES: u64 = 40 << 20;
 const VARIANTS: usize = 200;
 /// Number of different minutes, from which the run is composed at random.
 const MINUTE_VARIANTS: usize = 20;
-/// Length of the newest part of the run, in seconds. This part is written as single seconds. It is longer than the time
-/// during which a run keeps single seconds.
+/// Length of the newest part of the run, in seconds. The benchmark writes this part as single seconds. It is longer
+/// than the time for which a run keeps single seconds, so some of them have to be joined.
 const RECENT: u64 = 7 * 3600;
 /// Load model of the run.
 const MODEL: Model = Model::Closed { concurrency: 50 };

@@ -1,7 +1,8 @@
 //! `cargo xtask crash`: kills fills and their servers at random times, and checks afterwards that nothing is lost.
 //!
-//! Each fill has its own server, dataset and faults, which depend on one seed. After the kills, the same command runs
-//! to the end. Then the task compares the store of the server with the dataset, and the report with the journal.
+//! Each fill has its own server, dataset and faults, which are all chosen from one seed. After the last kill, the same
+//! command runs to the end. Then the task compares the store of the server with the dataset, and the report with the
+//! journal.
 
 mod check;
 mod server;

@@ -31,7 +31,7 @@ pub struct Args {
     /// The flags that are common to all commands that generate load.
     #[command(flatten)]
     pub common: load::Args,
-    /// The dataset. The flags are needed only if `prepare` did not complete.
+    /// The dataset. These flags are needed only if `prepare` did not complete.
     #[command(flatten)]
     pub objects: dataset::Args,
     /// Seed of bytes, sizes and directories.

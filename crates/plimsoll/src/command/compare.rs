@@ -30,10 +30,10 @@ pub struct Args {
     /// --base and --new.
     #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with_all = ["base", "new"])]
     pub aa: Vec<PathBuf>,
-    /// Ignore differences up to this percentage (maximum for success: 0.1).
+    /// Ignore differences of up to this many percent (for success: of at most 0.1).
     #[arg(long, value_name = "PERCENT", default_value = "2", value_parser = percent)]
     pub margin: f64,
-    /// Compare the n-th run of --new with the n-th run of --base, for runs made alternately.
+    /// Compare the n-th run of --new with the n-th run of --base. Use this if base and new runs were made in turn.
     #[arg(long, conflicts_with = "aa")]
     pub paired: bool,
     /// Compare runs even if their loads or conditions differ.
@@ -53,13 +53,14 @@ pub struct Args {
 const USAGE: &str = "plimsoll compare --base <DIR>... --new <DIR>... [OPTIONS]
        plimsoll compare --aa <DIR>... [OPTIONS]";
 
-const AFTER: &str = "worse, better   a significant difference at 5 % over all metrics together, larger than the margin
+const AFTER: &str = "worse, better   the change is larger than the margin, and chance is an unlikely cause (5 %)
 equivalent      the 95 % interval of the change lies within the margin
 inconclusive    neither; more or longer runs may decide it
 
-With several runs per side, each run counts once. 6 runs per side (Mann-Whitney) or 9 pairs (--paired,
-Wilcoxon) can show a difference in any of the usual metrics, and 2 runs per side in success. With one
-run per side, its seconds are compared (at least 20), which shows nothing about further runs.
+With several runs per side, each run counts once. To find a difference in any of the usual metrics,
+you need 6 runs per side (Mann-Whitney test), or 9 pairs (--paired, Wilcoxon test). For success, 2
+runs per side are enough. With one run per side, its seconds are compared (at least 20). This shows
+nothing about further runs.
 
   plimsoll get URL -d 10s --repeat 6 --out before     (and again with --out after)
   plimsoll compare --base before --new after

@@ -19,7 +19,8 @@ use store::{OpLogReader, OpRecord, Record, SavedRun, StoreErrorKind};
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// Directory of a run. A table can also have the runs of a repeated run, a study, or a search for the load line.
+    /// Directory of a run. For csv, parquet and markdown, also of a repeated run, a study, or a search for the load
+    /// line.
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
     /// Export format.
@@ -48,7 +49,7 @@ pub enum Form {
     OpsParquet,
     /// The 19 columns of retrieval-load-testing, the k6 kit for booster-http.
     RetrievalCsv,
-    /// Like `ab -e`: for each percentage of requests, the time within which they were served.
+    /// Like `ab -e`: for each percentage from 0 to 100, the time within which this share of the requests was served.
     AbE,
     /// Like `ab -g`, for gnuplot. The run must have been made with --log-ops.
     AbG,

@@ -32,7 +32,7 @@ pub struct Args {
 }
 
 const AFTER: &str = "Histograms, counts, concurrency and rates are added up. The merged run covers only the time during which all \
-    runs measured. The parts that are left out are reported. The clocks of the machines must agree to well below a \
+    runs measured. The report shows how much was left out. The clocks of the machines must agree to well below a \
     second (NTP, chrony).\n\
     \n\
     \x20 plimsoll merge from-a from-b --out both\n\

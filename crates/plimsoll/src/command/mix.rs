@@ -34,7 +34,8 @@ pub struct Args {
     /// Weight of writes, which create new objects next to the dataset.
     #[arg(long, value_name = "N")]
     pub put: Option<u32>,
-    /// Weight of deletions. Each deletes the oldest object of this run, or writes one if none is left.
+    /// Weight of deletions. A deletion deletes the oldest object that this run wrote. If none is left, it writes one
+    /// instead.
     #[arg(long, value_name = "N")]
     pub delete: Option<u32>,
     /// Delete up to this many objects (1 to 1000) with one request (S3). With 1, each object has its own DELETE

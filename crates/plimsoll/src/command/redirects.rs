@@ -48,7 +48,7 @@ pub struct Args {
     pub reach: ClusterFlags,
 }
 
-const AFTER: &str = "The cost of a pair is 1 - goodput through one server / goodput from the owners. The table shows the median \
+const AFTER: &str = "Each pair of runs gives one cost: 1 - goodput through one server / goodput from the owners. The table shows the median \
     with its 95 % interval, or the range if there are fewer than 6 pairs. `plimsoll report DIR/…` shows each run, \
     with the time of every hop.";
 

@@ -31,9 +31,9 @@ pub struct Args {
     /// Output format: text, full, ab, or httpbench.
     #[arg(long, value_enum, default_value = "text", value_name = "FORM", hide_possible_values = true)]
     pub print: OutputFormat,
-    /// Subtract the second cell of a study from the first, in pairs whose other values are equal [default: subtract the
-    /// first target from every other target]. CELL is the name of a cell, or values such as connection=sftp or
-    /// target=mine,concurrency=8.
+    /// In the report of a study, show how much the first cell differs from the second. CELL is the name of a cell, or
+    /// values such as connection=sftp or target=mine,concurrency=8. If values match several cells, cells whose other
+    /// values are equal are compared [default: every target is compared with the first target].
     #[arg(long, num_args = 2, value_names = ["CELL", "CELL"])]
     pub subtract: Vec<String>,
     /// Price sheets for the costs of a fill, separated by commas. A sheet is s3-standard, sia-2018 or a YAML file.

@@ -50,7 +50,8 @@ pub struct Args {
     /// Profile in ~/.aws/credentials or ~/.aws/config.
     #[arg(long, hide_short_help = true, value_name = "NAME", conflicts_with = "access_key")]
     pub profile: Option<String>,
-    /// Where to get the S3 credentials: auto, or imds (the IAM role of this cloud instance).
+    /// Where to get the S3 credentials: auto (flags, profile, environment), or imds (the IAM role of this cloud
+    /// instance).
     #[arg(long, hide_short_help = true, value_enum, default_value = "auto", value_name = "FROM", hide_possible_values = true, conflicts_with_all = ["access_key", "profile"])]
     pub credentials: SourceChoice,
 }

@@ -53,7 +53,7 @@ pub struct Args {
 #[derive(clap::Args, Debug)]
 #[group(skip)]
 pub struct Load {
-    /// Operations in flight (closed model); with -R, the maximum in flight.
+    /// Operations in flight at any time. With -R, the maximum in flight.
     #[arg(short = 'c', long, alias = "connections", value_name = "N", value_parser = count::<NonZeroU64>, allow_negative_numbers = true)]
     pub concurrency: Option<NonZeroU64>,
     /// Number of operations [default: no limit; the duration ends the run].
@@ -62,7 +62,7 @@ pub struct Load {
     /// Time to measure, e.g. 10s or 1m30s [default: 10s; no limit with -n].
     #[arg(short = 'd', long, value_name = "TIME", value_parser = measured_time)]
     pub duration: Option<Duration>,
-    /// Operations to start per second (open model), e.g. 1000 or 2.5k.
+    /// Start this many operations per second (open model), e.g. 1000 or 2.5k.
     #[arg(short = 'R', long, value_name = "RATE", allow_negative_numbers = true, group = "open_model")]
     pub rate: Option<Rate>,
     /// Make load for this long before measuring.
@@ -83,14 +83,14 @@ pub struct Load {
     /// first stage starts at the value of -c, or at 0. A stage of 0s is a step.
     #[arg(long, value_name = "STAGES", value_delimiter = ',', value_parser = stage, hide_short_help = true)]
     pub stages: Vec<(Duration, f64)>,
-    /// Pause of each slot between two operations (closed model).
+    /// Without -R: pause of each slot between two operations (think time).
     #[arg(long, value_name = "TIME", value_parser = span, conflicts_with = "rate", hide_short_help = true)]
     pub think: Option<Duration>,
-    /// Number of operations that each slot makes (closed model).
+    /// Without -R: number of operations that each slot makes.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, conflicts_with = "rate", hide_short_help = true)]
     pub ops_per_slot: Option<NonZeroU64>,
-    /// After a run of the closed model, make a probe with half the slots and a probe with twice the slots, each of this
-    /// length [default: 3s]. The probes show whether the target or -c limited the run.
+    /// After the run, measure the rate with half of -c and with twice -c, each for this time [default: 3s]. This shows
+    /// whether the target or -c limited the run. Not with -R.
     #[arg(
         long,
         value_name = "TIME",
@@ -105,7 +105,7 @@ pub struct Load {
     /// Stop after this many body bytes, received and sent together, e.g. 10GiB.
     #[arg(long, value_name = "SIZE", hide_short_help = true)]
     pub bytes: Option<ByteSize>,
-    /// Time limit after the run for operations that are still in flight.
+    /// After the run, wait at most this long for operations that are still in flight.
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "10s", hide_short_help = true)]
     pub drain: Duration,
     /// Number of threads [default: one per core available to this process].
@@ -193,11 +193,12 @@ pub struct Connections {
     /// Connect to a unix socket.
     #[arg(long, value_name = "PATH", help_heading = "Connections", hide_short_help = true)]
     pub unix_socket: Option<PathBuf>,
-    /// Speed to assume for network cards that do not report one, e.g. 10Gbit/s. Reports show how much of it was
-    /// used, in percent.
+    /// Speed of network cards that do not report one themselves, e.g. 10Gbit/s. Reports show which share of it was
+    /// used.
     #[arg(long, value_name = "RATE", help_heading = "Connections", hide_short_help = true)]
     pub nic_speed: Option<DataRate>,
-    /// Make the load through the link with this number (see `plimsoll link`). Without a number, use the only link.
+    /// Send the load through an emulated network: the link with this number (see `plimsoll link`). Without a number,
+    /// use the only link.
     #[arg(
         long,
         value_name = "NUMBER",
@@ -209,8 +210,8 @@ pub struct Connections {
         hide_short_help = true
     )]
     pub link: Option<LinkName>,
-    /// Set SO_RCVLOWAT to this size for large bodies, if there are at least 32 connections. The client then uses less
-    /// CPU, but acknowledgments are delayed.
+    /// For large bodies, wake the client only after this many bytes have arrived (SO_RCVLOWAT), if there are at least
+    /// 32 connections. The client then uses less CPU, but acknowledges data later.
     #[arg(long, value_name = "SIZE", help_heading = "Connections", hide_short_help = true)]
     pub receive_low_water: Option<ByteSize>,
 }
@@ -219,7 +220,7 @@ pub struct Connections {
 #[derive(clap::Args, Debug)]
 #[group(skip)]
 pub struct Tls {
-    /// Trust the CA and server certificates in this PEM file instead of the system's CA certificates (https).
+    /// Trust the certificates in this PEM file, of CAs or of servers, instead of the system's CA certificates (https).
     #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = "TLS", hide_short_help = true)]
     pub cacert: Vec<PathBuf>,
     /// Present this client certificate (PEM) if the server requests one.
@@ -246,7 +247,7 @@ pub struct Timeouts {
     /// Timeout from the end of the request to the end of the response header [default: 30s; 30m for uploads to renterd].
     #[arg(long, value_name = "TIME", value_parser = timeout, help_heading = "Timeouts", hide_short_help = true)]
     pub timeout_head: Option<Duration>,
-    /// Maximum time without a new byte of the body [default: 30s; 30m for uploads to renterd].
+    /// Maximum time between two pieces of a body [default: 30s; 30m for uploads to renterd].
     #[arg(long, value_name = "TIME", value_parser = timeout, help_heading = "Timeouts", hide_short_help = true)]
     pub timeout_idle: Option<Duration>,
     /// Timeout for a whole request [default: none].
@@ -276,7 +277,7 @@ pub struct Checks {
     /// Objective of the run, e.g. 'p99 <= 500ms' [default: success >= 99%].
     #[arg(long, value_name = "OBJECTIVE")]
     pub objective: Vec<Objective>,
-    /// Do not fail the run for objectives that have too few operations, e.g. p99.99 of 100 operations.
+    /// Do not fail the run because an objective needs more operations than there were, e.g. p99.99 of 100 operations.
     #[arg(long, help_heading = "Checks and results", hide_short_help = true)]
     pub accept_not_enough_data: bool,
     /// Abort the run once this condition is statistically certain, e.g. 'success < 50%' or 'p99 > 5s'.
@@ -298,7 +299,7 @@ impl Output {
 #[derive(clap::Args, Debug)]
 #[group(skip)]
 pub struct Output {
-    /// Number of runs, whose results are compared at the end.
+    /// Make the run this many times, and show how much the results differ.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, default_value = "1", hide_default_value = true)]
     pub repeat: NonZeroU64,
     /// Directory in which to save the run [default: runs/TIME-TARGET].

@@ -25,13 +25,13 @@ pub struct Args {
     /// Prefix of all names, which may contain folders [default: object-].
     #[arg(long, value_name = "TEXT", help_heading = "Names", hide_short_help = true)]
     pub prefix: Option<String>,
-    /// Minimum number of digits of the number in a name, padded with zeros.
+    /// Pad the number in each name with zeros to this many digits.
     #[arg(long, value_name = "N", default_value = "8", help_heading = "Names", hide_short_help = true)]
     pub digits: u8,
     /// Extension of all names.
     #[arg(long, value_name = "TEXT", default_value = ".bin", help_heading = "Names", hide_short_help = true)]
     pub extension: String,
-    /// Spread the objects over this many directories, by a hash.
+    /// Spread the objects over this many directories, chosen by the seed and the object's number.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU32>, allow_negative_numbers = true, help_heading = "Names", hide_short_help = true)]
     pub directories: Option<NonZeroU32>,
 }

@@ -23,8 +23,8 @@ use wire::{Header, HeaderName, HeaderValue, Url};
 #[group(skip)]
 #[command(next_help_heading = "Systems")]
 pub struct Args {
-    /// Send the requests of this system: http, piece, gateway, alluxio, filestash, siad or renterd. Arguments are server
-    /// URLs and object names.
+    /// Speak the protocol of this system: http, piece, gateway, alluxio, filestash, siad or renterd. Arguments are URLs
+    /// of servers and names of objects.
     #[arg(long = "as", value_enum, value_name = "SYSTEM", hide_possible_values = true, hide_short_help = true)]
     pub system: Option<System>,
     /// gateway: format to request, car or raw [default: car].

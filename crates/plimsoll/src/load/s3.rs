@@ -25,11 +25,12 @@ pub struct Args {
     /// AWS_REGION, the profile's, or us-east-1].
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub region: Option<String>,
-    /// Position of the bucket's name in requests: path, or host (bucket.server) [default: path, or host for Amazon S3].
+    /// Where requests name the bucket: in the path, or in the host (bucket.server) [default: path, or host for Amazon
+    /// S3].
     #[arg(long, value_enum, value_name = "STYLE", hide_possible_values = true, hide_short_help = true)]
     pub bucket_in: Option<BucketIn>,
-    /// Signature of bodies: unsigned, signed, chunks (each chunk is signed), chunks-trailer (signed chunks and a
-    /// checksum), or unsigned-trailer (only a checksum).
+    /// How to sign bodies: unsigned, signed, chunks (sign each chunk), chunks-trailer (sign each chunk and add a
+    /// checksum), or unsigned-trailer (only add a checksum).
     #[arg(
         long,
         value_enum,
@@ -42,13 +43,13 @@ pub struct Args {
     /// Checksum in the trailer of a body: crc32, crc32c, crc64nvme, sha1, sha256.
     #[arg(long, value_name = "NAME", value_parser = trailer, default_value = "crc32c", hide_short_help = true)]
     pub checksum: Trailer,
-    /// Sign in the query, as in presigned URLs. Each signature is valid for this long.
+    /// Put the signature into the URL (presigned URLs), valid for this long.
     #[arg(long, value_name = "TIME", value_parser = expiry, hide_short_help = true)]
     pub presign: Option<u32>,
     /// Do not sign requests.
     #[arg(long, conflicts_with_all = ["presign", "access_key", "profile"], hide_short_help = true)]
     pub anonymous: bool,
-    /// Distribution of requests over several servers: round-robin, random, least-loaded.
+    /// How to choose the server of a request, if there are several: round-robin, random, least-loaded.
     #[arg(
         long,
         value_enum,

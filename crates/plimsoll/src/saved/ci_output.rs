@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args, Clone, Debug, Default)]
 #[group(skip)]
 pub struct CiOutput {
-    /// Write a JUnit file for CI. Each objective of a run is a test case; a search is a single test case.
+    /// Write a JUnit file for CI. Each objective of a run is a test case, and each search for a load line is one test
+    /// case.
     #[arg(long, value_name = "FILE", help_heading = "Checks and results", hide_short_help = true)]
     pub junit: Option<PathBuf>,
     /// Append the results to this file as Markdown, e.g. "$GITHUB_STEP_SUMMARY".

@@ -66,7 +66,8 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// Adds the objectives of a run. `class` is the cell of a study. `label` distinguishes several runs.
+    /// Adds the objectives of a run. For a run of a study, `class` is the name of its cell. `label` distinguishes
+    /// several runs.
     pub fn add_run(&mut self, class: Option<&str>, label: Option<&str>, run: &SavedRun) {
         let seconds = run.summary().measured.seconds;
         let target = || run.begin.targets.first().map_or_else(|| "run".to_owned(), |target| escape(target));
@@ -91,7 +92,8 @@ impl Suite {
         self.seconds += seconds;
     }
 
-    /// Adds a case for missing trials, if there are any. Missing trials make the study PARTIAL, which is not a failure.
+    /// Adds a skipped case for the trials that were not run, if there are any. Without them, the study is PARTIAL,
+    /// which is not a failure.
     pub fn add_missing(&mut self, trials: u64) {
         if trials > 0 {
             let why = format!("{} not run: the study is still running, or was stopped", were_of(trials, "trial"));
@@ -121,7 +123,7 @@ impl Suite {
         self.seconds += seconds;
     }
 
-    /// Adds the test case of a fill in a study. `class` is the fill's cell. `label` distinguishes several fills.
+    /// Adds the test case of a fill in a study. `class` is the name of its cell. `label` distinguishes several fills.
     pub fn add_fill(&mut self, class: &str, label: &str, fill: &SavedFill) {
         let result = fill::result(fill);
         let seconds = Pace::of(fill).active.as_secs_f64();
@@ -136,8 +138,8 @@ impl Suite {
     }
 }
 
-/// Returns the outcome of a whole search or fill. If the search or fill is incomplete, it is a failure only if the
-/// program exits with an error code.
+/// Returns the outcome of a whole search or fill. An incomplete search or fill is a failure only if the program exits
+/// with an error code.
 fn of_word(word: ResultWord, exit_code: u8, why: &str) -> Outcome {
     let why = why.to_owned();
     match word {
@@ -150,9 +152,9 @@ fn of_word(word: ResultWord, exit_code: u8, why: &str) -> Outcome {
 }
 
 impl Suite {
-    /// Returns the test cases of a comparison, one for each metric. A metric of the target that got worse is a failure,
-    /// and an inconclusive one is skipped, unless the two sides are halves of the same runs. Differences between halves are
-    /// noise.
+    /// Returns the test cases of a comparison, one for each metric. The case fails if a metric of the target got worse,
+    /// and is skipped if the comparison is inconclusive. If both sides are halves of the same runs, every case passes,
+    /// because their differences are only noise.
     #[must_use]
     pub fn of_comparison(comparison: &Comparison<'_>) -> Self {
         let mut suite = Self { name: "comparison".to_owned(), ..Self::default() };
@@ -190,8 +192,7 @@ fn of_objective(judged: &ObjectiveResult, result: &RunResult) -> Outcome {
         (_, ObjectiveOutcome::Met) => Outcome::Passed,
         (_, ObjectiveOutcome::Missed) => Outcome::Failed(text),
         (_, ObjectiveOutcome::ClientLimited) => Outcome::Error(text),
-        // Too little data is a failure if it is a reason for the result. Too little data is not a reason if the user
-        // accepts it.
+        // With `--accept-not-enough-data`, too little data is not a reason for the result, and therefore not a failure.
         (_, ObjectiveOutcome::NotEnoughData) if result.reasons.contains(&Reason::NotEnoughData(*judged)) => {
             Outcome::Failed(text)
         }

@@ -3,8 +3,8 @@
 //! Stalls of the client prolong operations, so a percentile of a run is known only as a range. A run may therefore seem
 //! slower than another one although their targets are equally fast.
 //!
-//! If the client limited a run, its target may be faster than the run shows. If the client limited more runs of one
-//! side, this side may therefore look worse than it is, but never better.
+//! If the client was the bottleneck of a run, the target may be faster than the run shows. The side with more such runs
+//! may therefore look worse than it is, but never better.
 
 use super::{ComparedRun, ComparisonMetric, Row, Scope, across};
 use crate::limit::rates_are_lower_bounds;
@@ -21,10 +21,10 @@ pub enum Side {
     New,
 }
 
-/// Returns the side on which the client limited more runs. This is a side on which the client limited all runs while it
-/// limited no run of the other side, or a side on which the client limited significantly more runs. On a host where the
-/// client and the target share the cores, either of them may limit a run by chance. The numbers of limited runs may
-/// then differ a little, although the sides do not differ.
+/// Returns the side on which the client limited more runs, or `None` if the sides do not differ enough. They differ
+/// enough if the client limited all runs of one side and none of the other, or significantly more runs of one side. A
+/// small difference is not enough: if client and target share the cores of a host, chance decides which of them limits
+/// a run.
 #[must_use]
 pub fn client_limited_side(base: &[ComparedRun], new: &[ComparedRun]) -> Option<Side> {
     let unit = |run: &ComparedRun| Share { ok: f64::from(u8::from(rates_are_lower_bounds(&run.run))), of: 1.0 };
@@ -34,7 +34,7 @@ pub fn client_limited_side(base: &[ComparedRun], new: &[ComparedRun]) -> Option<
     is_certain.then_some(if difference.change > 0.0 { Side::New } else { Side::Base })
 }
 
-/// Returns whether the client may have caused a conclusion about a metric, because it limited more runs of `limited`.
+/// Returns whether a conclusion about a metric may be wrong because the client limited more runs of the side `limited`.
 pub(super) fn may_cause(limited: Side, metric: ComparisonMetric, conclusion: Conclusion) -> bool {
     // The share of success and the client's own CPU time are neither times nor rates of the target, so the client's
     // limit does not change them.
@@ -58,8 +58,8 @@ enum End {
     High,
 }
 
-/// Returns the conclusion for each row with ranges. If different ends of the ranges lead to different conclusions, the
-/// row is inconclusive. `None` for rows without ranges.
+/// Returns a conclusion for each row whose values are ranges, and `None` for all other rows. The row is inconclusive if
+/// the lower and the upper ends of its ranges lead to different conclusions.
 pub(super) fn conclusions(
     rows: &[Row],
     compared: &[Compared],

@@ -4,7 +4,8 @@ use measure::statistics::difference::Conclusion;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-// The variants must be the same as in `Conclusion`. If they differ, the code that serde derives does not compile.
+// This enum repeats the variants of `Conclusion`, which lives in another crate. If they differ, the code that serde
+// derives does not compile.
 /// The conclusion of a comparison.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Conclusion", rename_all = "snake_case")]

@@ -22,8 +22,8 @@ impl Differences {
     }
 }
 
-/// Returns the differences between two runs, as phrases. The target's address and the program's version are ignored,
-/// but not the path of the target's URL.
+/// Returns the differences between two runs, as phrases. The address of the target and the version of the program may
+/// differ, but the path of the URL must be the same.
 #[must_use]
 pub fn run_differences(a: &SavedRun, b: &SavedRun) -> Vec<String> {
     let mut found = Differences(load_differences(a, b));
@@ -69,7 +69,8 @@ pub fn load_differences(a: &SavedRun, b: &SavedRun) -> Vec<String> {
     found.0
 }
 
-/// Maximum difference in size, as a share. If two runs of a single object differ by less, they read the same object.
+/// Maximum difference between the sizes of an object in two runs, as a share. With a smaller difference, the object
+/// counts as the same.
 const SIZE_TOLERANCE: f64 = 0.01;
 
 /// Adds the differences between the first successful responses: the versions of HTTP and TLS, and the size of a single
@@ -168,7 +169,8 @@ pub fn limited_of(runs: &[ComparedRun]) -> String {
     format!("{} of {}", count(limited(runs) as u64), count(runs.len() as u64))
 }
 
-/// Returns the conditions that weaken the results of both sides equally, as phrases.
+/// Returns the conditions that make the numbers of both sides equally less reliable (such as a debug build), as
+/// phrases.
 #[must_use]
 pub fn shared_caveats(comparison: &Comparison<'_>) -> Vec<String> {
     let (base, new) = (comparison.base, comparison.new);
@@ -183,7 +185,7 @@ pub fn shared_caveats(comparison: &Comparison<'_>) -> Vec<String> {
     if all(|begin| begin.insecure) {
         caveats.push("certificates not checked".to_owned());
     }
-    // If the client limited more runs of one side, another note reports this.
+    // If the client limited more runs of one side than of the other, another note reports this.
     if limited(base) + limited(new) > 0 && comparison.limited_side.is_none() {
         let (base, new) = (limited_of(base), limited_of(new));
         caveats.push(format!("the client limited {base} and {new} runs, whose rates are lower bounds"));

@@ -33,7 +33,8 @@ enumerated! {
     }
 }
 
-/// Maximum margin for the share of success. A change of a few percent is small for a rate, but large for this share.
+/// Maximum margin for the share of success. A rate that drops by 2 % has hardly changed, but a service that fails for 2
+/// % of the requests has become much worse.
 const SUCCESS_MARGIN_MAX: f64 = 0.001;
 
 /// The data from which a metric is computed.
@@ -89,14 +90,13 @@ impl ComparisonMetric {
         }
     }
 
-    /// Returns whether the metric is a cost of this client, which shows nothing about the target. A client that gets less
-    /// CPU time may even need less of it per operation.
+    /// Returns whether the metric is a cost of this client, and shows nothing about the target.
     pub(crate) fn is_of_client(self) -> bool {
         self == Self::CpuPerOp
     }
 
-    /// Returns the value in a run, or `None` if the run has too little data. A quantile of a time is infinite if it
-    /// falls on a failed operation.
+    /// Returns the value in a run, or `None` if the run has too little data. If the operation at a quantile failed, the
+    /// time is infinite.
     #[must_use]
     pub fn of(self, run: &SavedRun) -> Option<f64> {
         self.range(run).map(|(_, high)| high)
@@ -125,7 +125,7 @@ impl ComparisonMetric {
                 bootstrap::percentile(&windows.map(|window| &window.response).collect::<Vec<_>>(), q, seed)
             }
             Source::Ratio { window: parts, .. } => batch_means::ratio(&windows.map(parts).collect::<Vec<_>>()),
-            // Success has a separate test, and windows have no times to the first byte.
+            // Success is compared by a separate test. The records of single seconds have no time to first byte.
             Source::Success | Source::Ttfb(_) => None,
         }
     }
@@ -214,7 +214,7 @@ impl ComparisonMetric {
 }
 
 /// Returns the range of a percentile over all operations, including failed ones. If nothing succeeded in a run, every
-/// percentile falls on a failure, even if the run has few operations.
+/// percentile is infinite, even if the run has few operations.
 fn beyond_failures(run: &SavedRun, time: Timed, q: f64) -> Option<(f64, f64)> {
     let tally = &run.summary().stats.measured;
     let Share { ok, of: judged } = counts(run);

@@ -1,10 +1,10 @@
 //! Comparison of two sets of saved runs. Each metric is worse, better, equivalent or inconclusive.
 //!
 //! If a side has several runs, each run is one observation. The sides are then compared by ranks, or pair by pair. With
-//! one run per side, each second of a run is one observation. Such a comparison distinguishes a change from chance
-//! within these two runs, but does not predict other runs. Success is compared first, with a separate test. A run in
-//! which everything failed counts as slower than any other run. The statistics are in [`measure::statistics`], and the
-//! formulas in docs/measurement.md.
+//! one run per side, each second of a run is one observation. Such a comparison shows whether these two runs differ by
+//! more than chance. It does not predict how further runs would differ. Success is compared first, with a separate
+//! test. A run in which everything failed counts as slower than any other run. The statistics are in
+//! [`measure::statistics`], and the formulas in docs/measurement.md.
 
 mod by_client;
 mod conclusion;
@@ -68,8 +68,8 @@ pub enum Sides {
 pub struct Row {
     /// The metric.
     pub metric: ComparisonMetric,
-    /// Median over the base runs that have the metric. The median is infinite if it falls on a failure. For success,
-    /// the value is the share over all operations.
+    /// Median over the base runs that have the metric. The median is infinite if at least half of these runs have an
+    /// infinite value. For success, the value is the share over all operations.
     pub base: Option<f64>,
     /// Median over the new runs, computed like `base`.
     pub new: Option<f64>,
@@ -79,7 +79,8 @@ pub struct Row {
     pub p: Option<f64>,
     /// The margin that applies to this metric, as a share.
     pub margin: f64,
-    /// Number of base runs and number of new runs in which the value falls on a failed operation.
+    /// Number of base runs and number of new runs in which the value is infinite, because the operation at the
+    /// percentile failed.
     pub failed: [u64; 2],
     /// Conclusion.
     pub conclusion: Conclusion,
@@ -187,7 +188,8 @@ fn row(metric: ComparisonMetric, base: &[ComparedRun], new: &[ComparedRun], scop
     let difference = match scope {
         _ if metric == ComparisonMetric::Success => success(base, new, scope),
         Scope::WithinRuns => within(metric, base, new),
-        // A run that lacks the metric may have been too slow for it. Comparing only the other runs would hide this.
+        // A run may lack the metric because it was too slow to collect enough samples. Comparing only the other runs
+        // would hide this.
         Scope::AcrossRuns | Scope::AcrossPairs if !whole => None,
         Scope::AcrossRuns | Scope::AcrossPairs => across(metric, &base_values, &new_values, scope),
     };
@@ -223,9 +225,8 @@ fn across(metric: ComparisonMetric, base: &[f64], new: &[f64], scope: Scope) -> 
     }
 }
 
-/// Returns the size of the largest step in the rates of these runs, as a share of the rate. The rate of a closed run
-/// comes in steps, because it counts whole operations. The rate of an open run is the scheduled rate, so it has no
-/// steps.
+/// Returns the size of the largest step in the rates of these runs, as a share of the rate. A closed run counts whole
+/// operations, so its rate can only have certain values. An open run has the scheduled rate, which has no steps.
 fn rate_step(base: &[ComparedRun], new: &[ComparedRun]) -> f64 {
     let runs = base.iter().chain(new).map(|run| &run.run).filter(|run| !run.begin.model.is_open());
     runs.filter_map(|run| run.summary().rate_step()).fold(0.0, f64::max)

@@ -1,7 +1,7 @@
 //! Comma-separated values (RFC 4180) that both programs and spreadsheets can read.
 //!
-//! Text from servers is quoted, so that it cannot end its cell. A spreadsheet would run text that looks like a formula.
-//! Such text gets a leading apostrophe, which marks it as text. Control characters are escaped as in all reports.
+//! Text from servers is quoted, so that it cannot end its cell. Text that looks like a formula gets a leading
+//! apostrophe, because a spreadsheet would otherwise run it. Control characters are escaped as in all reports.
 
 use super::ExportError;
 use super::column::{Column, Get, Table};

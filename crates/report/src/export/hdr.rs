@@ -1,5 +1,5 @@
 //! Files in the formats of HdrHistogram. An `.hgrm` file has percentiles as text, and is for plotters. An `.hlog` file
-//! is an interval log (version 1.3) with a histogram for each interval. This file is for log processors and analyzers.
+//! is an interval log (version 1.3) with a histogram for each interval.
 
 use super::ExportError;
 use hdrhistogram::serialization::V2DeflateSerializer;
@@ -10,7 +10,8 @@ use measure::{Distribution, Interval, Stage};
 use std::io::{self, Write};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Number of percentile lines before the number of remaining samples is halved. This is HdrHistogram's default.
+/// Number of percentile lines until half of the remaining samples are passed: five lines up to p50, five more up to
+/// p75, and so on. This is HdrHistogram's default.
 const TICKS_PER_HALF: u32 = 5;
 /// Nanoseconds per millisecond. Plotters expect milliseconds.
 const MILLISECOND: f64 = 1e6;

@@ -26,9 +26,9 @@ impl Row {
     }
 }
 
-/// The columns. A count includes operations of the measured window that were offered, started or ended in the interval.
-/// Columns with `warmup_` count operations of the warm-up instead. Bytes count in the interval in which they arrive. If
-/// there are few operations, a percentile is the largest value.
+/// The columns. A count includes only operations of the measured window. A column that begins with `warmup_` counts
+/// operations of the warm-up instead. Bytes count in the interval in which they arrive. If there are few operations, a
+/// percentile is the largest value.
 pub const COLUMNS: &[Column<Row>] = &[
     count("start_unix_ms", |row| Some(row.started_unix_ms.saturating_add(row.interval.start.as_nanos() / 1_000_000))),
     number("start_seconds", |row| Some(row.interval.start.as_secs_f64())),

@@ -1,7 +1,8 @@
 //! Markdown tables of a run, of repeats, of a study, or of the levels of a search.
 //!
-//! Text from servers and users cannot become a link, a mention or markup, and cannot end a cell. Text of plain
-//! characters is written unchanged. Any other text becomes a code element in which special characters are entities.
+//! Text from servers and users must not become a link, a mention or markup, and must not end a cell. Text of plain
+//! characters is written unchanged. Any other text becomes a `<code>` element, in which special characters are written
+//! as entities.
 
 use crate::compare::Comparison;
 use crate::escape::escape;

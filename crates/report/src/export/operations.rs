@@ -31,9 +31,9 @@ impl Row {
     }
 }
 
-/// The columns. Columns of the log have the same names and units as in the log. Columns in milliseconds are computed,
-/// and are empty unless the operation succeeded. `measured` is 1 for operations of the window and 0 for operations of
-/// the warm-up.
+/// The columns. Columns that come from the operation log have the same names and units as in the log. Columns in
+/// milliseconds are computed from them, and are empty unless the operation succeeded. `measured` is 1 for operations of
+/// the window and 0 for operations of the warm-up.
 pub const COLUMNS: &[Column<Row>] = &[
     count("op", |row| Some(row.op.op)),
     count("measured", |row| Some(u64::from(row.measured))),

@@ -107,8 +107,8 @@ impl LedgerReport {
         let undeleted = || placed.iter().rfind(|placed| placed.moment == Moment::Uploaded)?.read();
         let holding = if !fill.state.deleted.is_empty() { undeleted() } else { None };
         let mut stored = StoredAtTarget::between(&first, holding.as_ref().unwrap_or(&full), fill);
-        // A session that still runs or was killed may have left only one snapshot. Spending is the difference between
-        // two snapshots, so it is not known in this case.
+        // Spending is the difference between two snapshots. A session that still runs, or was killed, may have only
+        // one, so its spending is not known.
         let is_one = first.unix_ms == full.unix_ms;
         let spending = if is_one { None } else { LedgerSpending::between(&first, &full) };
         if is_one {

@@ -153,8 +153,8 @@ impl Pace {
 
 /// Returns the bytes of content that were sent more than once. The result is the number of all bytes sent, minus the
 /// bytes of stored objects. If a later session used a part from an earlier session, the bytes of this part count as
-/// sent once. As long as objects are in doubt, uploads of the last session without a result do not count, because the
-/// target may have stored their objects.
+/// sent once. While it is in doubt whether the target has stored some objects, uploads of the last session that have no
+/// result do not count.
 #[must_use]
 pub fn sent_again(fill: &SavedFill) -> u64 {
     let (totals, in_doubt) = (&fill.state.totals, fill.state.in_doubt_count());

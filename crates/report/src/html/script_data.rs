@@ -48,7 +48,7 @@ pub enum Tone {
 }
 
 impl Tone {
-    /// Returns the tone of a result.
+    /// Returns the tone in which the page shows a result: good, caution or bad.
     pub fn of(word: ResultWord) -> Self {
         match word {
             ResultWord::Pass => Self::Good,

@@ -55,15 +55,15 @@ pub struct MetricComparison {
     /// Name: `success`, `rate`, `goodput`, `goodput_sent`, `response_p50`, `response_p90`, `response_p99`,
     /// `response_p99_9` or `cpu_per_op`. Rates are per second, times are in nanoseconds, and success is a share.
     pub metric: String,
-    /// Median over the base runs; for success, the share over all operations. Null if no run has the metric, or if the
-    /// median falls on a failure.
+    /// Median over the base runs; for success, the share over all operations. Null if no run has the metric, or if
+    /// failures make the median infinite.
     pub base: Option<f64>,
     /// Median over the new runs, computed like `base`.
     pub new: Option<f64>,
-    /// Number of base runs in which the value falls on a failed operation. Such runs count as slower than all other
+    /// Number of base runs in which the operation at the percentile failed. Such runs count as slower than all other
     /// runs.
     pub base_failed_runs: u64,
-    /// Number of new runs in which the value falls on a failed operation.
+    /// Number of new runs in which the operation at the percentile failed.
     pub new_failed_runs: u64,
     /// Change from base to new: new / base − 1, or new − base for success. Null if the change cannot be computed, or if
     /// failures make it infinite.

@@ -16,7 +16,7 @@ pub struct Fleet {
     pub start_spread_nanos: u64,
     /// Largest accepted time between two starts.
     pub start_spread_limit_nanos: u64,
-    /// Time in which all agents that count were measured.
+    /// Time during which all agents whose numbers count were measuring.
     pub together_nanos: u64,
     /// The first agent, when it made its part alone before the run; null if this was not measured.
     pub alone: Option<FleetAgent>,
@@ -32,7 +32,7 @@ pub struct Fleet {
 pub struct FleetAgent {
     /// The host, as the user named it.
     pub name: String,
-    /// Name of the host, as it names itself.
+    /// Name of the host that the host itself reports.
     pub host: String,
     /// The first target of the agent.
     pub target: String,

@@ -65,7 +65,8 @@ pub struct JsonSpending {
     pub fee_share: Option<f64>,
     /// Money in contracts that is neither spent nor remaining; null if the target does not report it.
     pub contract_gap: Option<JsonAmount>,
-    /// Change of the sum of the money in wallet and contracts. The change should be 0.
+    /// Change of the money in wallet and contracts together. The change should be 0, because forming a contract only
+    /// moves money.
     pub wealth_gap: Option<JsonAmount>,
     /// Names of sums that decreased, although they should not.
     pub decreases: Vec<String>,

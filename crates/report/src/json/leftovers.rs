@@ -11,7 +11,7 @@ use store::{DAMAGED_FILE, Damaged, DamagedObject, Uploads};
 pub struct DamagedObjects {
     /// Number of operations that found a damaged object.
     pub operations: u64,
-    /// Number of different damages in `file`. An object may have several damages, at different offsets.
+    /// Number of damaged places that `file` lists. One object can have several, at different offsets.
     pub listed: u64,
     /// Number of operations whose damage is not listed, because `file` has reached its maximum size.
     pub not_listed: u64,

@@ -30,10 +30,10 @@ pub struct Path {
     pub up_bits_per_second: Option<u64>,
     /// Measured properties that differ from the requested ones.
     pub differences: Vec<String>,
-    /// Share of the rate that the run used, in the fuller direction; null if no rate is known.
+    /// Share of the rate that the run used, in the direction that used the larger share; null if no rate is known.
     pub used_share: Option<f64>,
-    /// Time in which the mean operation would end if all slots shared the rate equally, with one round trip; null in the open
-    /// model, and if no rate is known.
+    /// Time that a mean operation would take if all slots shared the rate of the path equally, plus one round trip.
+    /// Null in the open model, and if no rate is known.
     pub fair_nanos: Option<u64>,
     /// Median response time as a multiple of this time.
     pub response_per_fair: Option<f64>,

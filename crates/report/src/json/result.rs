@@ -19,7 +19,8 @@ pub struct Accounting {
     pub violations: Vec<ViolationRecord>,
 }
 
-// The variants must be the same as in `LimitedBy`. If they differ, the code that serde derives does not compile.
+// This enum repeats the variants of `LimitedBy`, which lives in another crate. If they differ, the code that serde
+// derives does not compile.
 /// Resource or setting that limited the rate of a run.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "measure::LimitedBy", rename_all = "snake_case")]
@@ -42,7 +43,7 @@ pub enum LimitName {
     Concurrency,
     /// The target sustained the offered rate.
     Rate,
-    /// Not known, because a closed run with one number of slots does not show whether the target or the slots were the
+    /// Not known. A closed run with only one number of slots does not show whether the target or this number was the
     /// limit.
     NotDetermined,
     /// Not known, because too few operations ended.
@@ -109,7 +110,7 @@ pub struct ObjectiveResult {
     /// Outcome of the objective.
     pub outcome: ObjectiveOutcome,
     /// Measured value: a fraction (0.99 means 99 %), nanoseconds, operations per second, or bytes per second. Null if
-    /// nothing was measured, or if the percentile falls on an operation that failed or did not end.
+    /// nothing was measured, or if the operation at the percentile failed or did not end.
     pub value: Option<f64>,
     /// Number of operations on which the outcome is based.
     pub operations: u64,

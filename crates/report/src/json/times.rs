@@ -65,8 +65,8 @@ pub struct QuantileNanos {
     pub q: f64,
     /// Value of the quantile. The value is a lower bound if `state` is `longer_than`.
     pub nanos: Option<u64>,
-    /// Lower end of the range that contains the target's quantile. The lower end excludes time spent inside the client,
-    /// including client stalls. The lower end equals `nanos` if this time makes no difference.
+    /// Lower end of the range that contains the quantile of the target alone. It leaves out time that the client itself
+    /// may have added, for example in stalls. Equal to `nanos` if the client added no time that matters.
     pub low_nanos: Option<u64>,
     /// Meaning of `nanos`, or the reason why `nanos` is null.
     pub state: QuantileState,
@@ -80,9 +80,9 @@ pub struct QuantileNanos {
 pub enum QuantileState {
     /// `nanos` is the value of the quantile.
     Value,
-    /// `nanos` is a lower bound, because the quantile falls on an unfinished operation.
+    /// `nanos` is a lower bound, because the operation at this quantile had not ended when the run ended.
     LongerThan,
-    /// `nanos` is null, because the quantile falls on a failed or dropped operation.
+    /// `nanos` is null, because the operation at this quantile failed or was dropped.
     Failed,
     /// `nanos` is null, because there are too few samples.
     TooFew,

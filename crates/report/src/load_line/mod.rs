@@ -24,7 +24,7 @@ pub struct Level {
     /// Operations in flight, or operations per second.
     #[serde(serialize_with = "whole")]
     pub level: f64,
-    /// `true` if the level passed. All objectives were met then, and at a fixed rate, the backlog did not grow.
+    /// `true` if the level passed: all objectives were met, and, in a search on rate, the backlog did not grow.
     pub passed: bool,
     /// Outcome of the level.
     pub outcome: LevelOutcome,
@@ -173,8 +173,8 @@ pub struct LoadLine {
     pub exit: ExitStatus,
 }
 
-/// Converts a level from steps to its unit, which is operations in flight or operations per second. `steps` is the
-/// number of steps per unit.
+/// Converts a level from steps, in which the search counts, to operations in flight or operations per second. `steps`
+/// is the number of steps per unit.
 #[must_use]
 pub fn load(level: u64, steps: u64) -> f64 {
     level as f64 / steps.max(1) as f64

@@ -10,8 +10,7 @@ use crate::text::{first_line, paragraph, table};
 pub(crate) const ESTIMATED: &str = "≈ not decided at the required confidence; judged on the data so far\n";
 
 /// Explanation below the table, if a percentile has no value.
-const TOO_FEW: &str =
-    "– has too few operations for the percentile; a level stops early if enough of them miss an objective\n";
+const TOO_FEW: &str = "– too few operations for this percentile (a level that certainly fails stops early)\n";
 
 /// Returns the report for people.
 #[must_use]
@@ -109,8 +108,8 @@ impl LoadLine {
         format!("{passed} passed in {} of {all} tries ({})", with(LevelOutcome::Passed), others.join(", "))
     }
 
-    /// Returns a phrase with the highest level above the load line that passed, if there is one. The search lowered the
-    /// load line later, because a lower level failed when it was repeated.
+    /// Returns a phrase with the highest level above the load line that passed, if there is one. Such a level exists if
+    /// a lower level failed when it was repeated, because the search then lowers the load line.
     fn passed_above(&self) -> String {
         let line = self.passed.unwrap_or(f64::INFINITY);
         let above = self.levels.iter().filter(|level| level.passed && level.level > line).map(|level| level.level);

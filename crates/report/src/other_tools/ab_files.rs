@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(ctime(1_795_314_168_999), "Sun Nov 22 02:22:48 2026");
     }
 
-    /// Compares with ab's own formula on sorted values, wherever the formula stays inside the array.
+    /// Compares the result with ab's own formula, except where ab's formula reads beyond the end of the array.
     #[test]
     fn percentages_are_those_of_the_sorted_values() {
         let mut response = Distribution::default();

@@ -3,7 +3,7 @@
 //!
 //! Some titles have unusual meanings. `Latency` is TTFB. `MB/s` is the speed of one request in MiB per second, which is
 //! the length of its body divided by its time. The success rate is a fraction from 0 to 1. As in the kit, percentiles
-//! are shown for any number of samples. The last three columns stay empty, because the kit's users fill them in by
+//! are shown even if there are few samples. The last three columns stay empty, because users of the kit fill them in by
 //! hand.
 
 use super::concurrency;

@@ -27,7 +27,7 @@ pub(crate) fn of_repeats(runs: &[SavedRun]) -> ResultRecord {
     of_all(&runs.iter().map(one).collect::<Vec<_>>(), "run")
 }
 
-/// Returns the joint result of several runs. `what` is the noun that messages use for the runs.
+/// Returns the joint result of several runs. `what` is the noun for the runs in messages, such as `trial`.
 pub(crate) fn of_all(all: &[OneResult], what: &str) -> ResultRecord {
     let reason = |(word, name): (ResultWord, &str)| {
         let mut same = all.iter().filter(|one| one.word == word).peekable();

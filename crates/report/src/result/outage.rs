@@ -10,9 +10,9 @@ use store::{Point, SavedRun};
 
 /// Quantile of the response times that counts as the usual time of a successful operation.
 const USUAL: f64 = 0.9;
-/// A target may stop step by step before a silence. This is the maximum length of that phase, as a share of the
-/// silence. Operations that started in that phase and then hung belong to the outage, even if other operations
-/// succeeded later.
+/// A target may stop step by step before it is silent: some operations already hang while others still succeed. This is
+/// the maximum length of that phase, as a share of the silence. Operations that start in the phase and then hang belong
+/// to the outage.
 const ONSET: f64 = 0.1;
 
 /// Returns the intervals of the measured window.
@@ -55,9 +55,9 @@ fn silence(run: &SavedRun) -> Option<Silence> {
     // A target rarely stops all operations at the same moment. In addition, an operation may have been sent just before
     // the last successful operation ended.
     let longest = Duration::from_nanos(end.nanos_since(earliest)).mul_f64(1.0 + ONSET) + usual(run);
-    // If slots of a closed run get stuck one after the other until all of them wait, the target no longer serves this
-    // client, whenever the operations started. Some of the operations may have received the beginning of a response, so
-    // they do not count as hanging by themselves. But no bytes have arrived since the last sign of service.
+    // The slots of a closed run may get stuck one after the other, until all of them wait. The target then no longer
+    // serves this client, no matter when the operations started. An operation that has received the beginning of a
+    // response counts too, because no bytes have arrived since the last sign of service.
     let all_hang = matches!(
         run.begin.model,
         Model::Closed { concurrency } if last.in_flight >= concurrency && all.hanging() > concurrency / 2

@@ -4,7 +4,8 @@ use measure::ResultWord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-// The variants must be the same as in `ResultWord`. If they differ, the code that serde derives does not compile.
+// This enum repeats the variants of `ResultWord`, which lives in another crate. If they differ, the code that serde
+// derives does not compile.
 /// The result in one word.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "ResultWord", rename_all = "snake_case")]

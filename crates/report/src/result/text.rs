@@ -154,7 +154,8 @@ fn measured(judged: &ObjectiveResult) -> String {
 /// Maximum number of decimals of a share in percent.
 const DECIMALS_MAX: usize = 6;
 
-/// Formats a share like [`share`], but with so many decimals that rounding does not move it across a bound.
+/// Formats a share like [`share`], but with enough decimals that rounding cannot turn a value just below a bound into
+/// the bound itself.
 fn share_next_to(value: f64, bound: f64) -> String {
     let is_same_side = |decimals: usize| {
         let scale = 10_f64.powi(decimals as i32);

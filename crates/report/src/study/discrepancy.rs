@@ -1,4 +1,5 @@
-//! Objects that succeed on one target and fail on another. Tables of shares do not show such objects.
+//! Objects that succeed on one target and fail on another. The shares of success in tables do not show which objects
+//! these are.
 //!
 //! Objects on two targets are the same object if they have the same number in the targets' lists. The operations come
 //! from the operation log, so the study needs the setting `log-ops`.
@@ -42,7 +43,7 @@ impl Objects {
         let outcomes = self.outcomes.entry(op.url).or_default();
         match op.class {
             AttemptClass::Ok => outcomes.ok += 1,
-            // The run had ended, or this client had to give up. Neither is caused by the object.
+            // The end of the run, or this client, cut the operation off. This shows nothing about the object.
             AttemptClass::InflightAtEnd
             | AttemptClass::Interrupted
             | AttemptClass::ClientResource

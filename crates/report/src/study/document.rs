@@ -113,8 +113,8 @@ impl Study {
         joint
     }
 
-    /// Returns up to three phrases. The phrases contain the number of trials that met their objectives, the number of
-    /// searches for load lines, and the number of fills that passed.
+    /// Returns up to three phrases: how many trials met their objectives, how many searches for load lines there are,
+    /// and how many fills passed.
     #[must_use]
     pub fn progress(&self) -> Vec<String> {
         let (trials, searches) = (self.trials.len() as u64, self.load_lines.len() as u64);

@@ -1,7 +1,7 @@
 //! The tables of a study in the short report, which fit on a terminal of 80 columns.
 //!
-//! If a table is too wide, the names of cells and the texts of the last column move to separate lines. If that is not
-//! enough, the least important columns are left out. The full report has all columns.
+//! In a table that is too wide, the names of cells and the texts of the last column get lines of their own. If the
+//! table is still too wide, the least important columns are left out. The full report has all columns.
 
 use crate::text::{Style, Table, about_left_out, columns, left_out_columns, paragraph};
 

@@ -39,8 +39,8 @@ impl MedianRange {
     }
 
     /// Like [`Self::of`], for ratios. If there are two middle ratios, the median is their geometric mean, as in a
-    /// comparison. The median of the inverse ratios is then the inverse of the median. Ratios of trials without a
-    /// success are 0 or infinite and have no logarithm, so [`Self::of`] is used for them.
+    /// comparison. Swapping the two targets then gives exactly the inverse ratio. If a trial has no success, its ratio
+    /// is 0 or infinite, and [`Self::of`] is used.
     fn of_ratios(ratios: Vec<f64>) -> Option<Self> {
         if !ratios.iter().all(|ratio| ratio.is_normal()) {
             return Self::of(ratios);

@@ -31,8 +31,9 @@ impl SavedStudy {
 
     /// Returns the differences between the cells that `of` selects and the cells that `minus` selects. A selector is
     /// the name of a cell, or values such as `connection=sftp` or `target=mine,concurrency=8`. If the selectors match
-    /// several cells, the cells are compared in pairs. The two cells of a pair have the same value on every axis,
-    /// except on the axes that both selectors name.
+    /// several cells, the cells are compared in pairs. The two cells of a pair may differ only on axes that both
+    /// selectors name. For example, `connection=sftp` and `connection=blackhole` select pairs of cells that differ only
+    /// in `connection`.
     ///
     /// # Errors
     /// If a selector has an unknown name, or no two cells form a pair.

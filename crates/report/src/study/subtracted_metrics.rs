@@ -25,7 +25,7 @@ pub const SUBTRACTED: [ComparisonMetric; 14] = [
 /// The values of a trial from which differences are computed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrialValues {
-    /// Values of [`SUBTRACTED`], in the same order. A quantile of a time is infinite if it falls on a failed operation.
+    /// Values of [`SUBTRACTED`], in the same order. If the operation at a quantile failed, the time is infinite.
     pub metrics: Vec<Option<f64>>,
     /// Successful operations, as a share of all operations that count.
     pub share: Share,

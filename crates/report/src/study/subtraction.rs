@@ -41,7 +41,7 @@ pub struct Subtraction {
     pub minus: Side,
     /// Number of pairs of trials.
     pub pairs: u64,
-    /// Number of pairs in which nothing succeeded on at least one side. Times of such a side count as infinite.
+    /// Number of pairs in which one of the two trials had no success. The times of such a trial count as infinite.
     pub pairs_without_success: u64,
     /// Conclusion over all metrics together. The conclusion is "worse" if any metric is worse. The conclusion is
     /// "better" if any metric is better, none is worse, and success has not dropped. The conclusion is "equivalent" if
@@ -74,12 +74,12 @@ pub struct Subtracted {
     pub metric: ComparisonMetric,
     /// Unit of the difference.
     pub unit: DifferenceUnit,
-    /// Median over the trials of the cell `of`; for success, the share over all operations. Null if the median falls on
-    /// a failure.
+    /// Median over the trials of the cell `of`; for success, the share over all operations. Null if failures make the
+    /// median infinite.
     pub of: Option<f64>,
     /// Median over the trials of the cell `minus`, computed like `of`.
     pub minus: Option<f64>,
-    /// Median difference of the pairs (Hodges-Lehmann); null if it cannot be computed or falls on a failure.
+    /// Median difference of the pairs (Hodges-Lehmann); null if it cannot be computed, or if failures make it infinite.
     pub difference: Option<f64>,
     /// Lower end of the 95 % interval of the difference; null with fewer than 6 pairs, or if the end is infinite.
     pub low: Option<f64>,
@@ -239,7 +239,8 @@ impl PairedMetric {
             return None;
         }
         let scale = metric.scale_of_pairs();
-        // A trial that lacks the metric may have been too slow for it. Comparing only the other trials would hide this.
+        // A trial may lack the metric because it was too slow to collect enough samples. Comparing only the other
+        // trials would hide this.
         let whole = all.len() == pairs.len() && others.len() == pairs.len();
         let difference = if whole { Difference::of_pairs(&others, &all, scale) } else { None };
         let range = if whole { range_of_pairs(&others, &all, scale) } else { None };
@@ -325,7 +326,8 @@ pub(crate) fn about<'s>(list: impl IntoIterator<Item = &'s Subtraction>) -> Stri
 /// Maximum number of differences of a single pair in a short report.
 const SINGLE_MAX: usize = 3;
 
-/// Like [`text`], but if many differences consist of a single pair, which shows no conclusion, they are only counted.
+/// Like [`text`], but shorter: if many differences consist of a single pair, only their number is printed, because a
+/// single pair allows no conclusion.
 #[must_use]
 pub fn short_text(list: &[Subtraction]) -> String {
     let (single, several): (Vec<&Subtraction>, Vec<&Subtraction>) = list.iter().partition(|one| one.pairs < 2);

@@ -61,7 +61,7 @@ impl Layout {
 
     fn table(&mut self, table: &Table) {
         let widths = table.widths();
-        // If a text in the last column is too long, it continues on the next line, below the start of the column.
+        // A text in the last column that is too long continues on the next line, below the start of the column.
         let indent =
             widths.split_last().map_or(0, |(_, before)| before.iter().map(|width| width + 2).sum::<usize>() + 2);
         for line in table.lines() {

@@ -23,7 +23,7 @@ const WIDTH_MAX: usize = 80;
 /// Quantiles in the table, in ascending order.
 const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
 /// Explanation of ranges, which fits on one line.
-const ABOUT_RANGES: &str = "a … b is the range of the target's percentile; b includes client delays";
+const ABOUT_RANGES: &str = "a … b: delays of this client may have raised the percentile from a to b";
 /// Indexes of quantiles to leave out if the table is too wide, in this order.
 const OPTIONAL_QUANTILES: [usize; 3] = [1, 3, 4];
 
@@ -82,8 +82,8 @@ impl Lines {
 /// Returns a line of at most `width` characters. If the line is cut, or if lines after it are left out, the result ends
 /// with `…`.
 fn clipped(line: &str, width: usize, more_follows: bool) -> String {
-    // The result of `columns` includes color codes, so it cannot show whether a colored line fits. A colored line
-    // always fits, because `Layout` has wrapped it.
+    // `columns` also counts the color codes, so it cannot check a colored line. A colored line always fits, because
+    // `Layout` has wrapped it.
     let fits = columns(line) <= width || line.contains('\u{1b}');
     match (fits, more_follows) {
         (true, false) => line.to_owned(),
@@ -96,7 +96,7 @@ fn clipped(line: &str, width: usize, more_follows: bool) -> String {
 fn head(lines: &mut Lines, overview: &Overview) {
     let mut pieces = vec![overview.result.text().to_owned()];
     pieces.extend(overview.pieces());
-    // A result without its reason would be useless, so this part may have more lines than any other part.
+    // A reader needs the reason for a result, so this part may be longer than any other part.
     lines.part(4, |page| page.first_line(paint(overview.result), pieces));
     match overview.further_reasons.as_slice() {
         [] => {}

@@ -17,7 +17,8 @@ pub struct Faults {
     pub close_after: Option<NonZeroU64>,
     /// The number of requests in service above which the server slows down.
     pub capacity: Option<Capacity>,
-    /// If this is n, every n-th request to the server is not carried out, and gets status 500 (on S3: 503 `SlowDown`).
+    /// If this is n, the server refuses every n-th request with status 500 (on S3: 503 `SlowDown`), and does not
+    /// perform it.
     pub error_every: Option<NonZeroU64>,
     /// Frequency and offset at which response bodies break off.
     pub truncate: Option<Truncate>,
@@ -27,9 +28,9 @@ pub struct Faults {
     pub lose_every: Option<NonZeroU64>,
 }
 
-/// Every n-th body with content breaks off after `after` bytes: the connection closes, or the HTTP/2 stream is reset.
-/// The count covers all connections of the server and does not include bodies of error responses. A body of at most
-/// `after` bytes is sent completely.
+/// Every n-th body breaks off after `after` bytes: the connection closes, or the HTTP/2 stream is reset. Bodies of all
+/// connections are counted, except empty ones and those of error responses. A body of at most `after` bytes is sent
+/// completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Truncate {
     /// The number n; with 1, every body breaks off.
@@ -38,9 +39,9 @@ pub struct Truncate {
     pub after: u64,
 }
 
-/// Every n-th body with content has one wrong byte, with all its bits inverted. The count covers all connections of the
-/// server and does not include bodies of error responses. The response still has the length, the header fields and the
-/// checksums of the correct content.
+/// Every n-th body has one wrong byte, with all its bits inverted. Bodies of all connections are counted, except empty
+/// ones and those of error responses. The response still has the length, the header fields and the checksums of the
+/// correct content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flip {
     /// The number n; with 1, every body has a wrong byte.
@@ -57,8 +58,8 @@ pub enum Delay {
     None,
     /// The same delay for every request.
     Constant(Duration),
-    /// The delay `slow` for every n-th request to the server, and the delay `fast` for all other requests. The count
-    /// covers all connections of the server.
+    /// The delay `slow` for every n-th request to the server, counted over all connections, and the delay `fast` for
+    /// all other requests.
     Bimodal {
         /// The usual delay.
         fast: Duration,
@@ -90,8 +91,9 @@ pub enum StallFrom {
     FirstRequest,
 }
 
-/// A capacity limit. The limit has no effect while at most `concurrency` requests are in service. If a new request
-/// raises this number to `concurrency + n`, this request is delayed by `n × slowdown`, and may be refused.
+/// A capacity limit. Up to `concurrency` requests at the same time are served at full speed. Further requests are
+/// slowed down: if a request raises the number in service to `concurrency + n`, it is delayed by `n × slowdown`, and
+/// may be refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity {
     /// The highest number of requests in service without a slowdown.
@@ -127,8 +129,8 @@ pub enum CountedRequests {
 pub enum RefusedRequests {
     /// No request.
     None,
-    /// A share of the requests above the capacity. The share grows with the number of requests in service. With a
-    /// capacity of `c` and `c + n` requests in service, the share is about `n / (n + 2c)`.
+    /// A share of the requests above the capacity, which grows with the load. For a capacity of `c`, and `c + n`
+    /// requests in service, the share is about `n / (n + 2c)`.
     Share,
     /// Every request above the capacity.
     All,

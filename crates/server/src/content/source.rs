@@ -22,7 +22,7 @@ pub(crate) enum Produced {
 
 /// A source of content.
 pub(crate) trait Source: Debug + Send {
-    /// Appends the next piece of content: about `room` bytes, and never more than twice as many.
+    /// Appends the next piece of content: about `room` bytes, and at most twice as many.
     ///
     /// # Errors
     /// Fails if the rest of the content cannot be produced. The response must then break off.

@@ -1,6 +1,7 @@
 //! Fault injection: selects the requests and bodies with a fault, and the time at which the server stalls.
 //!
-//! Threads access shared state only if a configured fault needs it, because these accesses take time.
+//! Threads use shared counters only if a configured fault needs them, because shared counters cost time on every
+//! request.
 
 pub(crate) mod body;
 pub(crate) mod counts;
@@ -66,12 +67,12 @@ impl FaultInjector {
         Self { config, started, first_request, requests, bodies, stored, in_service, above, counts }
     }
 
-    /// Records that a request was read. The beginning of a stall may depend on the first request.
+    /// Records that a request was read, because a stall may be configured to begin some time after the first request.
     #[inline]
     pub(crate) fn note_request_read(&self, now: Duration) {
         if self.config.stall.is_some() && self.first_request.load(Ordering::Relaxed) == 0 {
             let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
-            // Only the first thread sets the value. For all other threads, the exchange fails.
+            // Only the first thread succeeds in setting the value.
             let _ = self.first_request.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
@@ -120,9 +121,9 @@ impl FaultInjector {
         RequestFaults { delay, error, refused, in_service: guard }
     }
 
-    /// Returns whether to refuse a request. With this request, the number of requests in service exceeds the capacity
-    /// by `above`. [`RefusedRequests::Share`] refuses a share of `above / (above + 2 capacity)`. The refusals are
-    /// evenly spread, because the fractional parts of multiples of the golden ratio are evenly spread.
+    /// Returns whether to refuse a request that raises the number of requests in service to `above` more than the
+    /// capacity. [`RefusedRequests::Share`] refuses a share of `above / (above + 2 capacity)`. Multiples of the golden
+    /// ratio spread the refusals evenly over the requests.
     fn refuses(&self, refused: RefusedRequests, above: u64, capacity: u64) -> bool {
         const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
         match refused {
@@ -242,8 +243,8 @@ mod tests {
             [false, true, false]
         );
         let both = BodyFaults { cut: Some(7), flip: Some(3) };
-        // Four bodies: a whole one, one cut at the intended offset, one abandoned before the wrong byte, and one that
-        // is shorter than the offset of the cut.
+        // Four bodies: one is complete, one is cut at the intended offset, one is abandoned by the client before the
+        // wrong byte, and one is too short to be cut.
         for (body_faults, length, sent) in [(BodyFaults::default(), 9, 9), (both, 9, 7), (both, 9, 3), (both, 5, 5)] {
             injector.note_sent(body_faults, Some(length), sent);
         }

@@ -13,9 +13,8 @@ use crate::ledger::RequestRecord;
 use crate::ledger::counters::{Completion, Counters, SentBytes, bounded_method, bounded_target};
 use crate::shared::Shared;
 
-/// The accounting of one request. The account is closed when the last byte of the response is passed to hyper. If the
-/// account is dropped before that, the response counts as aborted. If there was no response yet, the request counts as
-/// cut.
+/// The accounting of one request. It is complete when the last byte of the response is passed to hyper. If this value
+/// is dropped before that, the response counts as aborted. If there was no response yet, the request counts as cut.
 pub(super) struct Account {
     shared: Arc<Shared>,
     counters: Arc<Counters>,

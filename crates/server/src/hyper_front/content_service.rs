@@ -96,7 +96,7 @@ fn write_headers(response: &Response, headers: &mut HeaderMap) {
     if let Some(allow) = response.allow {
         headers.insert(header::ALLOW, HeaderValue::from_static(allow));
     }
-    // The lean front sends these values unchanged. hyper cannot send a value that its types reject, so such a header is
+    // The lean front sends these values unchanged. hyper's types reject some of them, so headers with such values are
     // omitted.
     let range = response.content_range.as_ref().map(|range| (header::CONTENT_RANGE, range.to_string()));
     let location = response.location.as_ref().map(|location| (header::LOCATION, location.to_string()));
@@ -121,7 +121,7 @@ struct ContentBody {
     shared: Arc<Shared>,
     /// Offset in the content of the next byte to read.
     next: u64,
-    /// Bytes left to read; `None` if only the source knows where the content ends.
+    /// Bytes left to read; `None` if the length is unknown until the content ends.
     left: Option<u64>,
 }
 

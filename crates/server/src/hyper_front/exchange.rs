@@ -54,7 +54,7 @@ pub(super) async fn exchange(context: Arc<ConnectionContext>, request: Request<I
     response.map(|inner| -> ServiceBody { Box::pin(ResponseBody::new(inner, account, body_faults, chunked, pace)) })
 }
 
-/// Returns the response to a request that broke off. hyper requires a response, although the client is gone.
+/// Returns a response to a request that broke off. Nobody receives it, but hyper requires one.
 fn response_to_nobody() -> Response<ServiceBody> {
     let mut response: Response<ServiceBody> = Response::new(Box::pin(EmptyBody));
     *response.status_mut() = StatusCode::BAD_REQUEST;

@@ -1,8 +1,8 @@
 //! The hyper front: the part of the server that handles connections with the library hyper. This front supports TLS,
 //! HTTP/2, and services that do more than serve files.
 //!
-//! hyper and rustls implement the protocols. Responses, faults and the ledger are the same as on the lean front. A
-//! [`service::Service`] creates the responses. This module contains everything between the service and the socket:
+//! hyper and rustls implement the protocols, and a [`service::Service`] creates the responses. This module contains
+//! everything between the service and the socket. Responses, faults and the ledger are the same as on the lean front.
 //!
 //! * [`server`]: sockets, threads, start and stop;
 //! * [`connection`]: one connection, plain or TLS, HTTP/1.1 or HTTP/2, with its time limits;

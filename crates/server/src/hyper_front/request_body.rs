@@ -9,7 +9,7 @@ use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
 use crate::ledger::counters::Counters;
 
-/// The error for a request that broke off. The client is gone, so nobody can receive a response.
+/// The error for a request that broke off before its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Broken;
 

@@ -28,14 +28,14 @@ pub(super) struct ResponseBody {
     length: Option<u64>,
     /// Bytes after which the body breaks off.
     breaks_at: Option<u64>,
-    /// `true` if the length is hidden from hyper, so that hyper sends chunks in HTTP/1.1.
+    /// `true` if hyper must not learn the length, so that it sends chunks in HTTP/1.1.
     chunked: bool,
     /// Content that was read from the inner body but not passed on yet.
     rest: Bytes,
     pace: Option<Pace>,
     sleep: Option<Pin<Box<Sleep>>>,
-    /// `true` if hyper has had a chance to send the bytes that it got so far. The body must not break off before this
-    /// is `true`, because hyper would then drop the unsent bytes.
+    /// `true` if hyper has had a chance to send the bytes that it got so far. Until then, the body must not break off,
+    /// because hyper would drop these bytes.
     flushed: bool,
 }
 
@@ -56,8 +56,8 @@ impl ResponseBody {
         body
     }
 
-    /// Closes the account if the last byte was passed on. Call this right after the last byte, because hyper may not
-    /// poll a finished body again.
+    /// Completes the accounting if the last byte was passed on. Call this right after the last byte, because hyper may
+    /// not poll a finished body again.
     fn note_end(&mut self) {
         if self.length == Some(self.account.sent()) {
             self.account.complete();

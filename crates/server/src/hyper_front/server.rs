@@ -28,8 +28,8 @@ use crate::shared::Shared;
 
 /// Time for which a listener accepts no connections after file descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Interval at which a thread checks whether the first request has arrived, if the beginning of the stall depends on
-/// this request.
+/// Interval at which a thread checks whether the first request has arrived. Only used if a stall is to begin some time
+/// after this request.
 const FIRST_REQUEST_CHECK: Duration = Duration::from_millis(1);
 
 /// A running server on the hyper front. Dropping this value stops the server, as [`HyperServer::stop`] does.
@@ -228,7 +228,7 @@ async fn stall(shared: Arc<Shared>) {
             Some((begin, _)) => begin.saturating_sub(sys::clock::monotonic()),
         };
         if wait.is_zero() {
-            // This blocks the whole thread on purpose, because the fault is a stall of all threads.
+            // Block the whole thread on purpose: the injected fault is a stall of all threads.
             shared.sleep_through_stall();
             return;
         }

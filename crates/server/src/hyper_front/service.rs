@@ -42,7 +42,7 @@ pub(crate) struct ServiceResponse {
     /// The delay that the query requests.
     pub(crate) delay: Duration,
     pub(crate) body_faults: BodyFaults,
-    /// `true` if the length of the body is hidden from hyper, so that hyper sends chunks in HTTP/1.1.
+    /// `true` if hyper must not learn the length of the body, so that it sends chunks in HTTP/1.1.
     pub(crate) chunked: bool,
     /// `true` if the connection is closed after this response.
     pub(crate) close: bool,

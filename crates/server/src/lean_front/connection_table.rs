@@ -1,6 +1,6 @@
 //! The connections of one thread, kept in slots. Each slot counts the connections that have used it. This count (the
-//! generation) is part of a connection's token. Events and timers contain the token, so those of a closed connection
-//! cannot reach the next connection in the same slot.
+//! generation) is part of the token that identifies a connection. An event or timer of a closed connection has an old
+//! token, so it cannot reach the next connection in the same slot.
 
 /// The identity of an entry of a [`ConnectionTable`]. A token is never reused for another entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

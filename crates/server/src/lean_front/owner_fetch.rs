@@ -1,5 +1,5 @@
-//! Responses fetched from another server of the cluster. Every byte of such a response crosses the network twice. Proxy
-//! mode exists so that users can measure this cost.
+//! Responses fetched from another server of the cluster (proxy mode). Every byte of such a response crosses the network
+//! twice. Proxy mode exists so that users can measure this cost.
 //!
 //! This server parses the owner's head and writes its own head. The server passes the body on as it arrives. Each
 //! thread keeps connections to owners and reuses them.
@@ -47,8 +47,8 @@ impl OwnerConnections {
 pub(super) struct OwnerFetch {
     owner: SocketAddr,
     socket: Socket,
-    /// `true` if the connection was reused. The owner may have closed a reused connection in the meantime, so the
-    /// request is sent again on a new connection if the reused one fails.
+    /// `true` if the connection was reused. The owner may have closed it in the meantime. If it fails, the request is
+    /// therefore sent again on a new connection.
     reused: bool,
     request: Vec<u8>,
     sent: usize,
@@ -174,8 +174,8 @@ fn request(owner: SocketAddr, head: &RequestHead, ranged: bool) -> Vec<u8> {
     let target = Target::parse(&head.target).unwrap_or(Target { path: "/", query: None });
     let query = target.query.map(|query| format!("?{query}")).unwrap_or_default();
     let mut out = format!("{} {}{query} HTTP/1.1\r\nHost: {owner}\r\n", head.method.as_str(), target.path).into_bytes();
-    // A request for several ranges is sent without `Range`, because a server may respond to such a request with the
-    // whole object.
+    // A request for several ranges is sent to the owner without `Range`. The response is then the whole object, which
+    // is allowed for such requests.
     if let Some([spec]) = head.range.as_ref().filter(|_| ranged).map(RangeRequest::specs) {
         out.extend_from_slice(b"Range: ");
         // Writing to memory does not fail.

@@ -1,9 +1,9 @@
 //! Sends one response to the kernel.
 //!
 //! A head and a small body are sent with one call of `send`. A large body of known length is sent with `sendfile`.
-//! Pieces that must be framed, or that come from memory, are first assembled in a buffer. The buffer contains at most
-//! one piece of content, with framing before and after it. The sender therefore always knows how many of the sent bytes
-//! are content.
+//! Pieces of chunked bodies, and pieces that come from memory, are first assembled in a buffer. The buffer contains at
+//! most one piece of content, with framing before and after it. The sender therefore always knows how many of the sent
+//! bytes are content.
 
 use std::io::{self, ErrorKind, Write};
 use std::num::NonZeroU64;

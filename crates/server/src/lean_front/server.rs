@@ -89,8 +89,8 @@ impl Server {
         let deadline = Instant::now() + SETTLE_MAX;
         let before: Vec<u64> = self.threads.iter().map(|thread| thread.counters.rounds()).collect();
         for thread in &self.threads {
-            // If a thread cannot be woken, the wait below times out, and the counts of this thread may lack its current
-            // event.
+            // If a thread does not wake up, the wait below times out. The counts of this thread may then lack its
+            // current event.
             let _ = thread.waker.wake();
         }
         for (thread, before) in self.threads.iter().zip(before) {

@@ -47,7 +47,7 @@ enum Watch {
 struct Entry {
     connection: Connection,
     watch: Watch,
-    /// Instant at which the connection is to continue; `None` if it waits for no timer.
+    /// Time at which the connection continues; `None` if it waits for no timer.
     wakes: Option<Duration>,
 }
 
@@ -56,8 +56,7 @@ pub(super) struct Thread {
     context: ThreadContext,
     poller: Poller,
     waker: Arc<Waker>,
-    /// A timer that wakes the poller. The timer costs less CPU time than a timeout in each wait, because it is rarely
-    /// set.
+    /// A timer that wakes the thread. It costs less CPU time than a timeout for each wait, because it is rarely set.
     timer: Timer,
     /// The time to which the timer is set; `None` after it has expired.
     armed: Option<Duration>,
@@ -143,8 +142,8 @@ impl Thread {
         self.drains_until.is_some_and(|until| self.table.is_empty() || self.context.now >= until)
     }
 
-    /// Sets the timer to the earliest time that the thread waits for. If there is no such time, the timer stays as it
-    /// is.
+    /// Sets the timer to the earliest time that a connection waits for. If no connection waits for a time, the timer
+    /// does not change.
     fn arm(&mut self) -> io::Result<()> {
         let sweep = (!self.table.is_empty() || self.listeners_paused).then_some(self.next_sweep);
         let timer = self.timers.peek().map(|Reverse((instant, _))| *instant);

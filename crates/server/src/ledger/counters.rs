@@ -96,8 +96,8 @@ impl Counters {
         self.methods[method_index(method)].add(1);
     }
 
-    /// Counts the bytes of a `100 Continue` whose request was then cut. These bytes cannot be added to a response,
-    /// because there is none.
+    /// Counts the bytes of a `100 Continue` whose request then broke off. Such a request has no response to which these
+    /// bytes could be added.
     pub(crate) fn stray_head_bytes(&self, bytes: u64) {
         self.aborted.head_bytes.add(bytes);
     }

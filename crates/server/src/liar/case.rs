@@ -39,8 +39,7 @@ pub struct Case {
     second_server: Vec<Vec<Step>>,
 }
 
-/// Instructions for a client. The client performs its operations one after the other on one connection, which it keeps
-/// open.
+/// Instructions for a client, which performs its operations one after the other on one open connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientSetup {
     /// The method of every operation.
@@ -111,7 +110,7 @@ pub struct Expected {
     pub ok: bool,
     /// Received body bytes of the last attempt; `None` if they depend on timing.
     pub body_bytes: Option<u64>,
-    /// Flags of the operation's attempts. The flag for a reusable connection is not included.
+    /// Flags of the operation's attempts, except the flag for a reusable connection.
     pub flags: Vec<Box<str>>,
     /// `true` if the response is complete and its connection can be reused.
     pub reused: bool,

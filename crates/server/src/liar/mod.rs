@@ -143,7 +143,7 @@ impl Liar {
         let state = Arc::new(LiarState {
             listener: Mutex::new(Some(listener)),
             stop: AtomicBool::new(false),
-            // A lifetime that is too long to add to the clock is replaced by one year.
+            // If the lifetime is so long that adding it to the clock would overflow, use one year.
             until: now.checked_add(lifetime).unwrap_or(now + Duration::from_secs(31_536_000)),
             requests: AtomicU64::new(0),
         });
@@ -234,7 +234,7 @@ impl Acceptor {
                 Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
                 Err(_) => {
-                    // There are no free file descriptors, and trying again at once would not help.
+                    // All file descriptors are in use, so trying again at once would fail too.
                     thread::sleep(Duration::from_millis(20));
                     return None;
                 }

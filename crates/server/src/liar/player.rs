@@ -133,8 +133,8 @@ impl<'a> ScriptPlayer<'a> {
                 Step::HalfClose => self.socket.shutdown_write().map_err(Stopped::from),
                 Step::Close => return,
                 Step::Reset => {
-                    // An error can be ignored here: the connection then closes without a reset, so a test that expects
-                    // a reset fails.
+                    // Ignore an error here: the connection then closes without a reset, and a test that expects a reset
+                    // fails anyway.
                     let _ = self.socket.reset_on_close();
                     return;
                 }
@@ -205,7 +205,7 @@ impl<'a> ScriptPlayer<'a> {
         Ok(true)
     }
 
-    /// Parses the received bytes. Returns whether the request was read up to `until`.
+    /// Parses the received bytes. Returns whether they contain the request up to `until`.
     fn read_some(
         &mut self,
         reader: &mut RequestReader,

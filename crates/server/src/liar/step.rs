@@ -63,7 +63,7 @@ pub(super) struct Repeat {
     pub(super) until: RepeatEnd,
 }
 
-/// The condition that ends the repetitions. The repetitions also end when the client closes the connection.
+/// The condition that ends the repetitions. They always end when the client closes the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RepeatEnd {
     Times(u32),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::owner::owner;
 use crate::request::target::Target;
 
-/// The action of a server when it gets a request for another server's object.
+/// What a server does with a request for an object that another server owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handoff {
     /// The server responds with 307.
@@ -19,8 +19,8 @@ pub enum Handoff {
         /// Delay of each redirect, which imitates a health check of the owner.
         check: Duration,
     },
-    /// For GET and HEAD, the server fetches the response from the owner. The server responds to requests with other
-    /// methods itself, because the owner would only discard their bodies too.
+    /// The server fetches the response from the owner, but only for GET and HEAD. It responds to other methods itself:
+    /// the owner would discard their bodies, and so can this server.
     Proxy,
 }
 

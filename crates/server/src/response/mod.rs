@@ -29,8 +29,8 @@ pub(crate) struct Response {
     pub(crate) accept_ranges: AcceptRanges,
     /// `true` if the connection is closed after this response.
     pub(crate) close: bool,
-    /// `true` if the client may have sent more bytes on this connection. If the server closed the connection
-    /// immediately, the kernel would then send a reset, which could destroy the response.
+    /// `true` if the client may have sent more bytes on this connection. The server then must not close the connection
+    /// immediately: the kernel would send a reset, which could destroy the response.
     pub(crate) linger: bool,
     /// The value of `Allow`, for a 405.
     pub(crate) allow: Option<&'static str>,
@@ -141,9 +141,8 @@ impl Response {
         Self::text(500, &b"injected error\n"[..])
     }
 
-    /// Returns `other`, changed so that it can be sent instead of this response. `other` gets the framing of this
-    /// response, so that the response to a HEAD still has no body. `other` also closes the connection if this response
-    /// does.
+    /// Returns `other`, changed so that it can be sent instead of this response. It gets the framing of this response,
+    /// so that the response to a HEAD still has no body, and it closes the connection if this response does.
     pub(crate) fn replaced_by(self, other: Self) -> Self {
         let framing = if self.framing == Framing::LengthOnly { Framing::LengthOnly } else { Framing::Length };
         Self { close: self.close || other.close, linger: self.linger || other.linger, framing, ..other }
@@ -163,8 +162,7 @@ impl Response {
         }
     }
 
-    /// If the body has content, adds the injector's faults for the next body. Faults that the body already has are
-    /// kept.
+    /// Adds the injector's faults for the next body, if this body has content. Keeps faults that the body already has.
     pub(crate) fn inject_body_faults(&mut self, injector: &FaultInjector) {
         if matches!(self.status, 200..300) && self.body_length() != Some(0) {
             self.body_faults = self.body_faults.or(injector.next_body());

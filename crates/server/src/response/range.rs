@@ -6,8 +6,8 @@ use super::Response;
 use crate::request::RequestFacts;
 
 /// Narrows a 200 to the requested range. A request for several ranges gets the whole object, which RFC 9110 §14.2
-/// allows. A request with `If-Range` also gets the whole object. The condition cannot be true, because the server sends
-/// no validators (§13.1.5).
+/// allows. A request with `If-Range` also gets the whole object (§13.1.5): the server sends no validators, so the
+/// client cannot have a matching one.
 pub(crate) fn narrow_to_range(response: Response, head: &RequestHead, facts: &RequestFacts<'_>) -> Response {
     let range = head.range.as_ref().filter(|_| head.method == Method::Get && response.status == 200);
     let (Some(range), Some(complete)) = (range, response.length) else { return response };

@@ -86,7 +86,7 @@ pub(super) fn page<T: Clone>(keys: &BTreeMap<String, T>, request: ListRequest<'_
     page
 }
 
-/// Returns a lower bound for the keys that sort after all keys with `prefix`.
+/// Returns the beginning of the range of keys that sort after all keys with `prefix`.
 fn beyond(prefix: &str) -> Bound<String> {
     let mut characters: Vec<char> = prefix.chars().collect();
     while let Some(last) = characters.pop() {
@@ -98,8 +98,8 @@ fn beyond(prefix: &str) -> Bound<String> {
             return Bound::Included(characters.into_iter().collect());
         }
     }
-    // The prefix consists only of the largest character, so every key that sorts after the prefix begins with the
-    // prefix.
+    // The prefix consists only of the largest character. Every key that sorts after the prefix therefore begins with
+    // it.
     Bound::Excluded(prefix.to_owned())
 }
 
@@ -113,7 +113,7 @@ mod tests {
         names.iter().map(|name| ((*name).to_owned(), ())).collect()
     }
 
-    /// Returns all names of a list in order. This simple implementation looks at each key on its own.
+    /// Returns all names of a list in order, for comparison. This simple implementation looks at each key on its own.
     fn expected(keys: &BTreeMap<String, ()>, prefix: &str, delimiter: &str) -> Vec<String> {
         let below = keys.keys().filter(|key| key.starts_with(prefix));
         let names = below.map(|key| match key[prefix.len()..].find(delimiter) {

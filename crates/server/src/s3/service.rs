@@ -74,7 +74,8 @@ impl S3Handler {
         let body = SharedBody(Arc::new(Mutex::new(Receiving { body, broken: false })));
         let called = self.s3.call(Request::from_parts(parts, s3s::Body::http_body_unsync(body.clone()))).await;
         if !waits {
-            // Read the rest of the body. Otherwise a reset could destroy the response.
+            // Read the rest of the body. If it stayed unread, the kernel would send a reset, which could destroy the
+            // response.
             body.discard().await;
         }
         if body.get().broken {
@@ -100,7 +101,7 @@ impl Service for S3Handler {
 }
 
 /// Returns whether the client waits for `100 Continue` before it sends its body. If the request is refused, such a
-/// client does not send a body, so there is none to read.
+/// client sends no body, so the server has nothing to read.
 fn waits_for_continue(head: &Parts) -> bool {
     head.headers.get(header::EXPECT).is_some_and(|expect| expect.as_bytes().eq_ignore_ascii_case(b"100-continue"))
 }

@@ -149,8 +149,8 @@ impl Shelf {
         self.store().bucket_names()
     }
 
-    /// Reads a body to its end. Bytes above the quota are read and then refused, so that the client can read the
-    /// response.
+    /// Reads a body to its end. A body that exceeds the quota is also read to its end before it is refused, so that the
+    /// client can read the response.
     pub(crate) async fn receive(&self, body: RequestBody) -> Result<Received, ReceiveError> {
         let mut writer = self.store().writer().map_err(|error| ReceiveError::Refused(error.into()))?;
         let (mut md5, mut failed) = (Md5::new(), None);

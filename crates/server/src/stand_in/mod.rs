@@ -76,7 +76,7 @@ impl ActiveStandIn {
         }
     }
 
-    /// Returns whether a target is an object, which has an owner in a cluster.
+    /// Returns whether a target names an object. In a cluster, each object has an owner.
     pub(crate) fn is_object(&self, target: Target<'_>) -> bool {
         match self {
             Self::None => !target.path.ends_with('/'),

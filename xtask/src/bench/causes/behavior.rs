@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Behavior {
     /// Maximum number of requests served at the same time; 0 for no limit.
     pub servers: u32,
-    /// `true` if only uploads take service time. All other requests get their response at once.
+    /// `true` if only uploads take service time, and all other requests get their response at once.
     pub uploads_only: bool,
     /// Service time of every request, or the mean service time if `exponential` is set.
     pub service: Duration,

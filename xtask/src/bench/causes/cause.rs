@@ -120,9 +120,9 @@ impl Cause {
         match self {
             Self::TargetDelay => Behavior { service: ms(20), ..FAST },
             Self::TargetExponential => Behavior { service: ms(20), exponential: true, ..FAST },
-            // The pause is 14 % of a run of 5 s, and 17.5 % of a run of 4 s. No printed percentile is near these parts
-            // of the run, because otherwise a single operation could decide such a percentile. The pause begins after
-            // the warm-up.
+            // The pause is 14 % of a run of 5 s, and 17.5 % of a run of 4 s. Neither 86 % nor 82.5 % is near a printed
+            // percentile. Otherwise a single operation could decide whether that percentile falls into the pause. The
+            // pause begins after the warm-up.
             Self::TargetStall => Behavior {
                 service: ms(5),
                 stall: Some(Stall { at: WARMUP + ms(1500), length: ms(700), every: None }),
@@ -167,7 +167,7 @@ impl Cause {
             Self::Rate | Self::RateNginx | Self::Concurrency | Self::OneLevel => of(300, 8),
             // These targets sustain only 200 requests per second.
             Self::TargetQueue | Self::TargetQueueExponential | Self::TargetRateCap => of(380, 16),
-            // This load is more than the client can generate with a quota of a few percent of a core.
+            // With a quota of a few percent of a core, the client cannot generate this load.
             Self::ClientQuota => of(8_000, 64),
             Self::ClientDutyCycle | Self::ClientStopped | Self::ClientThreadStopped => of(500, 16),
             Self::ClientBursts => of(600, 16),
@@ -191,8 +191,7 @@ impl Cause {
             // The target could serve more requests in the same time, so the load itself is the limit.
             Self::TargetDelay | Self::TargetExponential if open => &[Rate],
             Self::TargetDelay | Self::TargetExponential | Self::Concurrency | Self::ConcurrencyNginx => &[Concurrency],
-            // With a single number of slots, the run does not always show whether the slots or the target limit the
-            // rate.
+            // A run with only one number of slots does not always show whether the slots or the target limit the rate.
             Self::OneLevel | Self::ConcurrencyPauses => &[Concurrency, NotDetermined],
             // In the open model, all requests are served, some of them late. In the closed model, the slots wait during
             // the pause.
@@ -299,8 +298,9 @@ impl Cause {
         }
     }
 
-    /// Returns whether the true response times can be computed from the target's log. The log does not name the kinds of a
-    /// mix, and does not show the effects of a slow link. In closed runs with a fast target, the log does not show the effects of busy cores either.
+    /// Returns whether the true response times can be computed from the target's log. This is impossible for a mix,
+    /// because the log does not name the kinds of operations, and over a slow link, whose effects are not in the log.
+    /// It is also impossible for closed runs with a fast target on busy cores.
     pub fn has_truth(self, variant: Variant) -> bool {
         let fast = self.behavior().service.is_zero() && self.behavior().rate == 0;
         let outside = matches!(self, Self::LinkFull | Self::Descriptors | Self::Ports | Self::TargetRefuses);

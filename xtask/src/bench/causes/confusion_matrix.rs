@@ -1,4 +1,4 @@
-//! The confusion matrix. For each planted cause, it counts the limits that the program reported.
+//! The confusion matrix: for each planted cause, how often the program reported each limit.
 
 use super::limit::Limit;
 use super::report::ResultWord;

@@ -44,8 +44,8 @@ impl FinishedTrial {
     /// Compares the report with the planted cause and the true response times.
     pub fn judge(&self) -> JudgedRun {
         let (named, right) = (self.report.limit, self.trial.cause.right(self.trial.variant));
-        // A program that refuses to run reports no limit. A refusal is right only if `NotDetermined` is one of the
-        // correct limits.
+        // A program that refuses to run reports no limit. Such a refusal is correct only if `NotDetermined` is one of
+        // the correct limits.
         let is_right_refusal = self.report.word != ResultWord::Refused || right.contains(&Limit::NotDetermined);
         JudgedRun {
             row: self.trial.cause.label(),

@@ -96,7 +96,7 @@ pub fn run(args: &Args) -> Result<()> {
                     runs.push(finished.judge());
                 }
                 Err(Failure::Interrupted) => return Err(Failure::Interrupted),
-                // Continue, because other causes may be possible on this machine.
+                // Continue with the next cause, which may be possible on this machine.
                 Err(failure) => {
                     let variant = trial.variant.text();
                     console::line(format_args!("  {:<26}{variant:<22}{failure}", cause.label()));

@@ -93,9 +93,9 @@ fn affinity(cause: Cause, usual: Affinity) -> Affinity {
     if is_shared_host(cause) { Affinity::AllCores } else { usual }
 }
 
-/// Returns a command prefix that raises the target's priority. With HTTP/2, some of the target's work is missing from
-/// the log, so other processes must not delay this work. The prefix is empty for causes in which other processes
-/// compete for the cores. Without the permission to raise a priority, the prefix has no effect.
+/// Returns a command prefix that raises the target's priority. With HTTP/2, the log lacks some of the target's work, so
+/// other processes must not delay this work. For causes in which other processes compete for the cores on purpose, the
+/// prefix is empty. It has no effect if this user may not raise priorities.
 fn priority_prefix(cause: Cause) -> Vec<String> {
     let words: &[&str] = if is_shared_host(cause) { &[] } else { &["nice", "-n", "-15"] };
     words.iter().map(|&word| word.to_owned()).collect()

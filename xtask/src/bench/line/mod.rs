@@ -1,5 +1,5 @@
-//! `cargo xtask bench line`: searches for the load line of an independent server over real sockets. The server's
-//! capacity determines the line, so the right result is known ("planted").
+//! `cargo xtask bench line`: searches for the load line of a separate server over real sockets. The capacity of the
+//! server is set on purpose ("planted"), so the right result is known.
 
 use crate::console;
 use crate::failure::{Context, Result, check_interrupt, failure};
@@ -31,12 +31,12 @@ pub struct Args {
     /// Capacities, in requests per second, of servers that admit requests at equal intervals.
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "5,50,800,5000", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     regular: Vec<u32>,
-    /// Capacities, in requests per second, of servers that admit requests at exponentially distributed intervals. The
-    /// search for a low capacity takes hours.
+    /// Capacities, in requests per second, of servers that admit requests at exponentially distributed intervals. Only
+    /// high capacities are used, because the search for a low one takes hours.
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "800,5000", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     random: Vec<u32>,
-    /// Duration of a level if the server has random intervals and the objective is on p99. Levels must be long, because
-    /// many operations are needed to measure a share of 1 %.
+    /// Duration of a level if the server has random intervals and the objective is on p99. Levels must be long: to
+    /// measure a share of 1 %, many operations are needed.
     #[arg(long, value_name = "S", default_value = "20", value_parser = clap::value_parser!(u64).range(5..=600))]
     seconds: u64,
     #[command(flatten)]

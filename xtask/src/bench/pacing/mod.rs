@@ -70,8 +70,8 @@ pub fn run(args: &Args) -> Result<()> {
     console::line("");
     console::line(format_args!("pacing: GET 1 KiB, runs of {} s, with core 1 for the client alone", args.seconds));
     let ceiling = ceiling(&setup)?;
-    // Use half of the measured rate, so that nginx can keep up. Use twice the higher of the two rates, so that the
-    // client certainly cannot keep up.
+    // For the first test, use half of the measured rate, so that nginx can keep up. For the second test, use twice the
+    // higher of the two rates, so that the client certainly cannot keep up.
     half(&setup, ceiling.measured / 2.0, args.repeats)?;
     twice(&setup, ceiling.measured.max(ceiling.by_cpu) * 2.0)
 }
@@ -80,8 +80,8 @@ pub fn run(args: &Args) -> Result<()> {
 struct Ceiling {
     /// Rate in the closed model, limited by client or server.
     measured: f64,
-    /// Rate at which the client would use a whole core, computed from its CPU time per operation. If nginx limits the
-    /// measured rate, this rate is higher.
+    /// Rate at which the client would use a whole core, computed from its CPU time per operation. If nginx is slower
+    /// than the client, this rate is higher than the measured one.
     by_cpu: f64,
 }
 

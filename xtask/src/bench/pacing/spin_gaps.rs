@@ -1,4 +1,5 @@
-//! The control for lateness: gaps in which the machine did not run a thread that does nothing but read the clock.
+//! The control measurement for lateness. A thread does nothing but read the clock. A gap is a time in which the machine
+//! did not run this thread.
 //!
 //! From time to time, a machine pauses its threads: for interrupts, for other threads, or because the hypervisor uses
 //! the core for milliseconds. During such a gap, no program on the core can be on time. The lateness that the gaps
@@ -146,8 +147,8 @@ mod tests {
 
     #[test]
     fn known_gaps_have_known_lateness() {
-        // There is one gap of 40 ms in a second. So 3 % of the arrivals wait for at least 10 ms, and 1 % of the
-        // arrivals wait for at least 30 ms.
+        // There is one gap of 40 ms in a second, so 4 % of the arrivals wait until its end: 3 % for at least 10 ms, and
+        // 1 % for at least 30 ms.
         let one = SpinGaps::new(1.0, vec![0.04]);
         assert!((one.lateness(0.99) - 0.03).abs() < 1e-12 && (one.lateness(0.97) - 0.01).abs() < 1e-12);
         assert_eq!(one.lateness(0.95), 0.0);

@@ -80,7 +80,7 @@ impl Client {
         candidates.find(|path| path.is_file()).map(|path| Installed { client: self, path })
     }
 
-    /// Returns the reason for excluding the client from a workload; `None` if the client takes part.
+    /// Returns the reason why the client does not take part in a workload; `None` if it does.
     pub fn exclusion(self, work: Workload) -> Option<&'static str> {
         match (self, work) {
             (Self::Bombardier, Workload::Large) => Some("it keeps whole bodies in memory, here 8 GiB"),
@@ -104,8 +104,8 @@ impl Client {
     fn words(self, task: &Task) -> Vec<String> {
         let (c, d) = (task.work.concurrency().to_string(), task.seconds.to_string());
         let text = match self {
-            // With `--success 100`, a single failed operation makes the exit code 1. The table counts such runs as
-            // failed.
+            // With `--success 100`, a single failed operation makes the exit code 1, and the table then counts the run
+            // as failed.
             Self::Plimsoll if task.work.is_http2() => {
                 format!("get --http2 -c {c} -d {d}s --print none --success 100")
             }

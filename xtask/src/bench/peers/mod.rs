@@ -141,7 +141,7 @@ fn print_clients(clients: &[Installed]) {
 }
 
 fn seed_from_clock() -> u64 {
-    // Six digits are enough, and are short enough to type for a user who wants to repeat the orders.
+    // Six digits are enough, and a user who wants to repeat the orders can easily type them.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::from(now.subsec_nanos()) % 1_000_000
 }

@@ -36,8 +36,8 @@ pub struct Args {
     /// End after one command.
     #[arg(long, requires = "fleet")]
     once: bool,
-    /// YAML file with the loads that this host may make: targets, rate, concurrency, duration, verbs. See
-    /// docs/fleet.md.
+    /// YAML file with limits for the loads that this host makes: allowed targets and commands, highest rate,
+    /// concurrency and duration. See docs/fleet.md.
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
 }

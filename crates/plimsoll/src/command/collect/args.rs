@@ -12,7 +12,8 @@ use std::time::Duration;
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true, after_help = AFTER)]
 pub struct Args {
-    /// Set of metrics and URL, e.g. nginx http://host/status; with --column, only a URL.
+    /// What to poll: the name of a set of metrics, then a URL, e.g. nginx http://host/status. With --column, only a
+    /// URL.
     #[arg(value_name = "[SET] URL", num_args = 0..=2)]
     pub what: Vec<String>,
     /// Collect a value of the URL's response: NAME=$.path in JSON (RFC 9535), or NAME=metric{label="value"} in the
@@ -31,16 +32,16 @@ pub struct Args {
     /// Configuration file for ssh, instead of ~/.ssh/config.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub ssh_config: Option<PathBuf>,
-    /// Collect the time to open a TCP connection; for a URL, the time of a GET request.
+    /// Collect the time to open a TCP connection to HOST:PORT. For a URL, collect the time of a GET request.
     #[arg(long, value_name = "HOST:PORT")]
     pub probe: Vec<String>,
     /// Time between two polls.
     #[arg(long, value_name = "TIME", value_parser = load::span, default_value = "60s")]
     pub every: Duration,
-    /// Append to this CSV file. With the set siad, the file has the format of the Sia study's collector.
+    /// Append to this CSV file. For the set siad, the file has the columns of the collector of the Sia study.
     #[arg(short = 'o', long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Append to the time series in this directory.
+    /// Append the values to collected.zst in this directory.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Number of polls [default: no limit].

@@ -21,7 +21,7 @@ pub struct Args {
     /// The target, the dataset and the requests.
     #[command(flatten)]
     pub put: put::Args,
-    /// Number of copies of each file of --from, named NAME-00000000.EXT and so on.
+    /// Upload each file of --from N times, as NAME-00000000.EXT and so on.
     #[arg(long, value_name = "N", requires = "from", help_heading = "Fill")]
     pub copies: Option<NonZeroU64>,
     /// Stop the fill once this condition is true, e.g. 'trailing 24h bandwidth < 50Mbit/s', 'time >= 14d', 'bytes >=
@@ -34,11 +34,12 @@ pub struct Args {
     /// Storage period that the costs include [default: 1 month].
     #[arg(long, value_name = "TIME", default_value = prices::KEEP, hide_default_value = true, help_heading = "Fill")]
     pub keep: Months,
-    /// Start no more uploads once this amount is spent, as reported by siad or renterd or computed from --prices, e.g.
-    /// 20USD.
+    /// Start no more uploads once this amount is spent, e.g. 20USD. siad and renterd report it; for other targets,
+    /// --prices are used.
     #[arg(long, value_name = "MONEY", help_heading = "Fill")]
     pub cap: Option<Cap>,
-    /// siad, renterd: maximum wait for each condition (synced, contracts formed) before uploads [default: 10m].
+    /// siad, renterd: before the uploads, wait at most this long for the daemon to be synced, and as long again for
+    /// contracts to be formed [default: 10m].
     #[arg(long, value_name = "TIME", value_parser = load::span, default_value = "10m", hide_default_value = true, help_heading = "Fill", hide_short_help = true)]
     pub ready_timeout: Duration,
     /// siad, renterd: time between two samples of spending and contracts, in ledger.csv [default: 1m].

@@ -29,8 +29,8 @@ pub struct Args {
     /// Also compare existing files with the expected content.
     #[arg(long)]
     pub check: bool,
-    /// Use the file names and sizes of another tool. With dummy-file-generator, names are PREFIX00000000.testfile, and
-    /// all files have the full size.
+    /// Name the files as another tool does. With dummy-file-generator, names are PREFIX00000000.testfile, and the last
+    /// file is not shortened to fit --total.
     #[arg(long, value_name = "TOOL", hide_possible_values = true, conflicts_with_all = ["count", "digits", "extension", "directories"])]
     pub like: Option<Like>,
 }

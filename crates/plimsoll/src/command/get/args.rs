@@ -65,7 +65,7 @@ pub struct Args {
     /// Read URLs (with --as, object names) from a file, one per line; - for standard input.
     #[arg(long, alias = "names", value_name = "FILE")]
     pub url_file: Option<PathBuf>,
-    /// Load the objects that the bucket already contains below s3://BUCKET/PREFIX.
+    /// List the objects that already exist below s3://BUCKET/PREFIX, and read them.
     #[arg(long, conflicts_with_all = ["url_file", "system", "total", "count", "size"])]
     pub list: bool,
     /// Order of the URLs: round-robin, random, once, or zipf (zipf:EXPONENT), which prefers the first URLs.

@@ -125,14 +125,15 @@ pub struct SearchArgs {
     /// Highest level to try [default: 4096 in flight, 1000000 per second].
     #[arg(long, value_name = "N", value_parser = load::count::<NonZeroU64>, help_heading = "Search")]
     pub to: Option<NonZeroU64>,
-    /// Maximum width of the final bracket, in percent of its lower end [default: 5% in flight, 2% per second].
+    /// Maximum gap between the highest passed and the lowest failed level, in percent [default: 5% in flight, 2% per
+    /// second].
     #[arg(long, value_name = "PERCENT", value_parser = precision, help_heading = "Search")]
     pub precision: Option<f64>,
-    /// Stop a level early once its result has this confidence.
+    /// Stop a level early once its result is certain with this probability.
     #[arg(long, value_name = "PERCENT", value_parser = confidence, default_value = "95%", help_heading = "Search", hide_short_help = true)]
     pub confidence: f64,
-    /// Maximum duration of a level. A level is extended up to this time if its backlog or its percentiles are
-    /// undecided.
+    /// Maximum duration of a level. A level runs longer than -d, up to this time, if it is not yet certain whether the
+    /// backlog grows or an objective is met.
     #[arg(long, value_name = "TIME", value_parser = load::span, default_value = "5m", help_heading = "Search", hide_short_help = true)]
     pub level_max: Duration,
     /// Pause between two levels.

@@ -30,7 +30,7 @@ pub struct Args {
     /// File with the names of the objects, one per line; - for standard input.
     #[arg(long, value_name = "FILE", required_unless_present = "list", conflicts_with = "list")]
     pub names: Option<PathBuf>,
-    /// Use the keys in this bucket as names: s3://BUCKET or s3://BUCKET/PREFIX. URL is then the location of the bucket.
+    /// Use the keys in this bucket as names: s3://BUCKET or s3://BUCKET/PREFIX. URL must then be the URL of the bucket.
     #[arg(long, value_name = "LOCATION")]
     pub list: Option<String>,
     /// Directory for owners.txt and the lists of URLs.
@@ -59,8 +59,8 @@ impl Args {
 
 const AFTER: &str = "Requests the first byte of each object. Status 206 means that the server has the object; a \
     redirect names the owner. Writes owners.txt (lines of owner|name), a list of URLs for each owner (for \
-    `plimsoll get --url-file`), and failures.txt with objects without an owner. The exit code is then 1, or 4 if no \
-    owner was found. --help-all prints every flag, also those of S3 for --list.";
+    `plimsoll get --url-file`), and failures.txt (objects without an owner). If an object has no owner, the exit \
+    code is 1, or 4 if no owner was found at all. --help-all prints every flag, also those of S3 for --list.";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {

@@ -50,7 +50,7 @@ pub struct Args {
     /// Print the variables of the scenario with their defaults, but run nothing.
     #[arg(long, conflicts_with_all = ["dry_run", "set", "only"])]
     pub list_vars: bool,
-    /// Speed with which --dry-run converts between bytes and times, e.g. 1.25GB/s.
+    /// Speed from which --dry-run estimates how long a trial takes, or how many bytes it transfers, e.g. 1.25GB/s.
     #[arg(long, value_name = "SPEED", value_parser = speed, requires = "dry_run")]
     pub assume: Option<f64>,
     /// Resume the study in this directory: run only the missing trials, and continue an unfinished fill.

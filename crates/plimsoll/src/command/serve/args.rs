@@ -64,10 +64,10 @@ pub struct Args {
     /// Clusters and stand-ins.
     #[command(flatten)]
     pub stand_in: stand_in::StandInArgs,
-    /// Delay each response by this time.
+    /// Delay each response by this time, e.g. 20ms.
     #[arg(long, value_name = "TIME", value_parser = span, help_heading = "Faults")]
     pub delay: Option<Duration>,
-    /// Delay every N-th request by an additional time, e.g. 10:100ms.
+    /// Delay every N-th request by this much more, e.g. 10:100ms.
     #[arg(long, value_name = "N:TIME", value_parser = every, help_heading = "Faults")]
     pub slow_every: Option<(NonZeroU64, Duration)>,
     /// Stall once, e.g. 4s:1s: from 4s after the first request, for 1s.
@@ -79,7 +79,7 @@ pub struct Args {
     /// Close a connection after this many requests.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, help_heading = "Faults", hide_short_help = true)]
     pub close_after: Option<NonZeroU64>,
-    /// Delay by TIME for each concurrent request above N, e.g. 300:10ms.
+    /// Each concurrent request above N adds a delay of TIME, e.g. 300:10ms.
     #[arg(long, value_name = "N:TIME", value_parser = every, help_heading = "Faults")]
     pub capacity: Option<(NonZeroU64, Duration)>,
     /// Respond to every N-th request with status 500.
@@ -88,16 +88,16 @@ pub struct Args {
     /// Cut off every N-th body after this many bytes, e.g. 10:64KiB.
     #[arg(long, value_name = "N:SIZE", value_parser = every_at, help_heading = "Faults")]
     pub truncate: Option<(NonZeroU64, ByteSize)>,
-    /// Send a wrong byte at this offset in every N-th body, e.g. 10:64KiB.
+    /// Change one byte of every N-th body, at this offset, e.g. 10:64KiB.
     #[arg(long, value_name = "N:OFFSET", value_parser = every_at, help_heading = "Faults")]
     pub flip: Option<(NonZeroU64, ByteSize)>,
-    /// Play a scripted misbehavior; `list` prints the cases.
+    /// Misbehave on purpose, by this scripted case; `list` prints the cases.
     #[arg(long, value_name = "CASE", help_heading = "Faults")]
     pub liar: Option<String>,
 }
 
-const AFTER: &str = "The paths /blackhole/1KiB, /blackhole/10GiB and so on have bodies of that size. A request can select faults \
-    for itself:\n\
+const AFTER: &str = "The paths /blackhole/1KiB, /blackhole/10GiB and so on have bodies of that size. A request can ask for \
+    faults in its own response:\n\
     ?delay=20ms &status=503 &chunked &close &truncate=1KiB &flip=0 &header=A:b &redirect=/x &code=307";
 
 /// Parses an address to listen on.

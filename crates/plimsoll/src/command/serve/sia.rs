@@ -33,7 +33,7 @@ pub struct SiaArgs {
     /// siad: speed of uploads to hosts, in bytes per second with padding and redundancy [default: 1GB].
     #[arg(long, value_name = "SIZE", hide_short_help = true)]
     pub bandwidth: Option<ByteSize>,
-    /// siad: version whose JSON responses are imitated [default: 1.3.7].
+    /// siad: version to imitate, which determines the JSON of responses [default: 1.3.7].
     #[arg(long, value_name = "VERSION", hide_short_help = true)]
     pub siad_version: Option<Version>,
     /// siad: begin with a locked wallet.
@@ -42,10 +42,10 @@ pub struct SiaArgs {
     /// siad: delay each response by this time, multiplied by the number of files.
     #[arg(long, value_name = "TIME", value_parser = span, hide_short_help = true)]
     pub delay_per_file: Option<Duration>,
-    /// siad: restart at this interval. Each restart takes 10s, or the time after a colon, as in 1h:30s.
+    /// siad: restart at this interval. Each restart takes 10s, or the time after a colon: with 1h:30s, 30s every hour.
     #[arg(long, value_name = "TIME[:TIME]", value_parser = restarts, hide_short_help = true)]
     pub restart_every: Option<Restarts>,
-    /// siad: in every other interval of this length, report 1% less spending on storage.
+    /// siad: report 1% less spending on storage than it should, during every second interval of this length.
     #[arg(long, value_name = "TIME", value_parser = span, hide_short_help = true)]
     pub falling_storage: Option<Duration>,
     /// renterd: minimum and total number of shards of a slab [default: 2:3].

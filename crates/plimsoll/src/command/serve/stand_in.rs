@@ -26,16 +26,18 @@ const NAMES_MAX: u64 = 10_000_000;
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Clusters and stand-ins")]
 pub struct StandInArgs {
-    /// Start this many servers on consecutive ports from --listen. A 307 redirect leads to an object's owner.
+    /// Start this many servers, on consecutive ports from --listen. Each object belongs to one of them. The others
+    /// redirect requests for it with status 307.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroUsize>)]
     pub cluster: Option<NonZeroUsize>,
-    /// Response to a request for another server's object: redirect, redirect-marked (adds ?redirect) or proxy.
+    /// What a server does with a request for an object of another server: redirect, redirect-marked (adds ?redirect to
+    /// the URL) or proxy (fetch it).
     #[arg(long, value_name = "MODE", default_value = "redirect", requires = "cluster", hide_short_help = true)]
     pub cluster_mode: Mode,
-    /// Delay each redirect, as if the server checked the owner's health.
+    /// Delay each redirect by this time, as if the server first checked that the owner is alive.
     #[arg(long, value_name = "TIME", value_parser = span, requires = "cluster", hide_short_help = true)]
     pub redirect_check: Option<Duration>,
-    /// Apply the faults only to the server with this index in the cluster, counted from 0.
+    /// Inject the faults only in one server of the cluster, by number from 0.
     #[arg(long, value_name = "INDEX", requires = "cluster", hide_short_help = true)]
     pub faults_on: Option<usize>,
     /// Behave like booster-http, kubo (gateway only), alluxio, filestash, siad or renterd.
@@ -53,8 +55,8 @@ pub struct StandInArgs {
     /// booster-http: gzip level, 0 to 9 [default: 1].
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(0..=9), hide_short_help = true)]
     pub compression_level: Option<u32>,
-    /// booster-http: delay ranges by TIME [default: 10ms] for each concurrent range above N, e.g. 300:20ms, and fail
-    /// some of them.
+    /// booster-http: handle N concurrent ranges at full speed. Each further one adds TIME [default: 10ms] to the delay,
+    /// and some fail, e.g. 300:20ms.
     #[arg(long, value_name = "N[:TIME]", value_parser = slow_above, conflicts_with = "capacity", hide_short_help = true)]
     pub slow_above: Option<(NonZeroU64, Duration)>,
     /// alluxio: maximum number of concurrent requests; further requests get 503 SlowDown.
@@ -72,7 +74,7 @@ pub struct StandInArgs {
     /// siad and renterd.
     #[command(flatten)]
     pub sia: SiaArgs,
-    /// Write a list of this many objects to --names or --urls.
+    /// Write a list of this many objects to the file of --names or --urls.
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub list: Option<u64>,
     /// Size of the objects in the list.

@@ -60,7 +60,7 @@ pub struct S3Args {
     /// Secret key for --access-key; also @FILE or ${ENV} [default on loopback: plimsoll-secret].
     #[arg(long, value_name = "SECRET", requires = "s3", hide_short_help = true)]
     pub secret_key: Option<String>,
-    /// Lose every N-th object that is stored in S3 or renterd, after acknowledging it.
+    /// Acknowledge every N-th object that is written to S3 or renterd, but do not store it.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, hide_short_help = true)]
     pub lose_every: Option<NonZeroU64>,
 }

@@ -13,8 +13,8 @@ use std::time::Duration;
 #[derive(clap::Args, Clone, Debug)]
 #[group(skip)]
 pub struct Args {
-    /// Generate the load on these hosts instead of this one, over ssh, e.g. a,b or client-{1...6}. Rate, concurrency,
-    /// operations and bytes are totals over all hosts. See docs/fleet.md.
+    /// Generate the load on these hosts instead of this one, e.g. a,b or client-{1...6}. They are started over ssh.
+    /// Rate, concurrency, operations and bytes are totals over all hosts. See docs/fleet.md.
     #[arg(
         long,
         value_name = "HOSTS",
@@ -58,7 +58,8 @@ pub struct Args {
     /// rate.
     #[arg(long, requires = "machines", help_heading = HEADING, hide_short_help = true)]
     pub scaling: bool,
-    /// Number of hosts that may be lost after the start. If more are lost, the result is PARTIAL.
+    /// Number of hosts that may be lost after the start, for example by a crash. If more are lost, the result is
+    /// PARTIAL.
     #[arg(
         long,
         value_name = "N",

@@ -12,7 +12,7 @@ const ROLES: [Role; 6] = [Role::Line0, Role::Line1, Role::Line2, Role::Line3, Ro
 /// Maximum number of charts of collected values.
 const CHARTS_MAX: usize = 24;
 
-/// The charts. Each entry has the kind and the unit of the chart's columns, and its title.
+/// The charts. A chart shows all columns that have its kind and its unit.
 const GROUPS: [(ColumnKind, ColumnUnit, &str); 11] = [
     (ColumnKind::Gauge, ColumnUnit::Share, "shares"),
     (ColumnKind::Gauge, ColumnUnit::Bytes, "bytes"),
@@ -55,7 +55,7 @@ fn is_drawn(summary: &ColumnSummary) -> bool {
 fn chart(series: &Series, times: &Times, id: &str, (title, unit): (&str, Unit), lines: &[(usize, &Column)]) -> Chart {
     let lines: Vec<Line> =
         lines.iter().zip(ROLES).map(|((index, column), role)| line(series, times, *index, column, role)).collect();
-    let caption = "Values that were polled during the run. Each value is drawn as covering the time from the previous poll to its own poll.";
+    let caption = "Values that were polled during the run. Each value is drawn over the time since the previous poll.";
     Chart {
         id: id.to_owned(),
         title: format!("Collected: {title}"),

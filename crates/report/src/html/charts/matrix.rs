@@ -226,7 +226,8 @@ fn lines(table: &Table, frame: &Frame, of: impl Fn(&Row) -> Option<MedianRange>)
     table.targets.iter().enumerate().filter_map(line).collect()
 }
 
-/// Returns the bounds that objectives set on a metric. All trials in the chart must have the objective.
+/// Returns the bounds that objectives set on a metric. A bound is drawn only if all trials in the chart have its
+/// objective.
 fn bounds(table: &Table, frame: &Frame, metric: &CellMetric) -> Vec<Bound> {
     let trials: Vec<&Trial> = frame.cells.iter().flat_map(|cell| of_cell(table, cell)).collect();
     let first = trials.first().map(|trial| trial.metrics.objectives.as_slice()).unwrap_or_default();

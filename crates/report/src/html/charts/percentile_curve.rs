@@ -4,7 +4,7 @@ use crate::html::script_data::{Chart, Line, Plot, Role};
 use crate::percentile::{self, Percentile};
 use store::SavedRun;
 
-/// Number of points for each additional nine: from p90 to p99, from p99 to p99.9, and so on.
+/// Number of points from p90 to p99, from p99 to p99.9, and so on.
 const STEPS_PER_NINE: u32 = 50;
 /// Number of nines at the end of the axis: 4 means p99.99.
 const NINES: u32 = 4;
@@ -23,8 +23,7 @@ pub fn of(run: &SavedRun) -> Option<Chart> {
             Percentile::Value(nanos) => Some(Some(nanos as f64)),
             _ => None,
         };
-        // The line ends at the first percentile that has too few samples, or that falls on a failed or unfinished
-        // operation.
+        // The line ends at the first percentile that has too few samples, or whose operation failed or did not end.
         let values: Vec<Option<f64>> = quantiles().iter().map_while(value).collect();
         Line { label: label.into(), role, values, low: Vec::new(), high: Vec::new() }
     };

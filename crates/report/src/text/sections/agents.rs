@@ -54,7 +54,7 @@ pub(in crate::text) fn short_table(fleet: &Fleet) -> Table {
     table(fleet, &[0, 1, 2, 3, 7, 8])
 }
 
-/// Returns a table with some of the columns of [`TITLES`]. The last of these columns contains text.
+/// Returns a table with some of the columns of [`TITLES`]. The last column must be one that contains text.
 fn table(fleet: &Fleet, columns: &[usize]) -> Table {
     let of = |cells: [String; 9]| columns.iter().filter_map(|column| cells.get(*column).cloned()).collect::<Vec<_>>();
     let mut table = Table::with_text_from(columns.len() - 1);

@@ -56,8 +56,8 @@ fn connections(page: &mut Page, run: &SavedRun) {
     let stats = &run.summary().stats;
     let connections = &stats.connections;
     let kept = count(stats.measured.flags.get(Flag::KeptAlive));
-    // Attempts are counted in the window, but connections in the whole run, because the window also uses connections
-    // from the warm-up.
+    // Attempts are those of the window. Connections are those of the whole run, because the window also uses
+    // connections that were opened in the warm-up.
     let whole_run = if run.begin.warmup_ms > 0 { " in the whole run" } else { "" };
     page.item(
         "keep-alive",

@@ -59,8 +59,8 @@ pub fn failure_line(example: &Example) -> String {
     pieces(example, Some(reason)).join(" · ")
 }
 
-/// Returns an example of a failure as a line. The class of the failure must be known from the context. The short report
-/// cuts off the end of a long line, so the line begins with the reason.
+/// Returns an example of a failure as a line, without the class of the failure. The caller shows the class next to it.
+/// The short report cuts off the end of a long line, so the line begins with the reason.
 pub fn example_line(example: &Example) -> String {
     let mut pieces = pieces(example, Some(example.detail.as_str()).filter(|detail| !detail.is_empty()));
     pieces.push(format!("{} after the start", time(example.at.as_nanos() as f64)));

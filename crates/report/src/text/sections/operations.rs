@@ -48,8 +48,8 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     }
     if let Some(mean) = summary.mean_in_flight() {
         let peak = summary.in_flight_peak;
-        // Earlier versions recorded the number only at the end of each second. These records may have missed the true
-        // peak, so omit a peak below the mean.
+        // Earlier versions recorded the number only at the end of each second, and may have missed the true peak. A
+        // peak below the mean is certainly wrong, so omit it.
         let most = if peak as f64 >= mean { format!(", {} at most", count(peak)) } else { String::new() };
         page.item("in flight", &format!("{mean:.1} on average{most}"));
     }

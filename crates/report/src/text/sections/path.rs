@@ -41,7 +41,7 @@ fn emulation(path: &EmulatedPath) -> &'static str {
     match path.emulation {
         Emulation::Packets => "packets between two network namespaces of this host",
         Emulation::Relay => {
-            "a TCP relay, without slow start over the delay, loss, the time to connect and congestion control"
+            "a TCP relay, which does not reproduce slow start, loss, the time to connect and congestion control"
         }
     }
 }

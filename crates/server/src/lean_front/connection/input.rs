@@ -88,7 +88,7 @@ impl Connection {
         if next == Next::Read && self.ended { Next::Close } else { next }
     }
 
-    /// Parses requests from `input` and responds to them, until the input ends or a response has to wait.
+    /// Parses requests from `input` and responds to them, until no complete request is left or a response has to wait.
     fn parse(&mut self, input: &[u8], context: &mut ThreadContext) -> Next {
         let mut at = 0;
         loop {
@@ -151,7 +151,7 @@ impl Connection {
             let taken = self.socket.send(CONTINUE)?;
             self.interim = taken as u64;
             if taken < CONTINUE.len() {
-                // These few bytes do not fit into the send buffer only if the client does not read its responses.
+                // The send buffer has space for these few bytes, unless the client does not read its responses.
                 return Err(ErrorKind::WouldBlock.into());
             }
         }

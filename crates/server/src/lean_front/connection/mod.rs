@@ -34,14 +34,15 @@ pub(super) enum Next {
     Read,
     /// Space in the socket's send buffer.
     Write,
-    /// A point in time. Until then, bytes from the client are read, unless the buffer is full or the client has ended
-    /// its stream.
+    /// A point in time. Until then, the server reads bytes from the client, unless the buffer is full or the client has
+    /// ended its stream.
     Later(Duration),
-    /// Readiness of [`Connection::upstream`]. Until then, bytes from the client are read as with `Later`.
+    /// The socket of [`Connection::upstream`] becomes ready. Until then, the server reads bytes from the client as with
+    /// `Later`.
     Upstream(Interest),
     /// The same event as before.
     Same,
-    /// Nothing, because the connection is to be closed.
+    /// Nothing: the caller must close the connection.
     Close,
 }
 

@@ -55,7 +55,7 @@ impl Connection {
     /// Responds to input that could not be parsed.
     pub(super) fn reject(&mut self, bad: BadRequest, context: &mut ThreadContext) -> Option<Next> {
         if self.reader.head().is_some() {
-            // The head of this request was valid, so the request is already counted, and the rejection counts as its
+            // The request is already counted, because its head was valid. The rejection therefore counts as its
             // response.
             context.counters.request_body_bytes.add(self.reader.body_bytes());
         } else {

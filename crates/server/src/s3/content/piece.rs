@@ -54,7 +54,7 @@ impl Drop for DataFile {
 }
 
 impl DataFile {
-    /// Creates the value for a file that was just written. The file is removed after its last reader has finished,
+    /// Creates the piece for a file that was just written. The file is removed after its last reader has finished,
     /// unless the store decides to keep it.
     pub(super) fn written(path: PathBuf, reservation: Reservation) -> Self {
         Self { path, reservation, removed_after_use: AtomicBool::new(true) }

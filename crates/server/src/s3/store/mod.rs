@@ -1,8 +1,7 @@
 //! Buckets, objects and multipart uploads.
 //!
-//! Every store keeps its index in memory. A store in a directory keeps content in files. Such a store also writes a
-//! record of each bucket and object, so that a later server can load them. Unfinished uploads are lost when the server
-//! ends.
+//! Every store keeps its index in memory. A store in a directory keeps content in files, and also writes a record of
+//! each bucket and object, so that a later server can load them. Unfinished uploads are lost when the server ends.
 
 mod disk;
 pub(super) mod error;

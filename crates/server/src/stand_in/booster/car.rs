@@ -75,7 +75,7 @@ impl Car {
     }
 
     /// Returns the length of the CAR, and whether a block is missing. The length is `None` if the CAR is complete but
-    /// too large for Go's buffer.
+    /// does not fit into Go's buffer, because Go then sends no length.
     pub(super) fn length(&self) -> (Option<u64>, bool) {
         let mut walk = self.walk.clone();
         let mut length = self.ready.len() as u64;
@@ -116,7 +116,8 @@ impl Source for Car {
         if self.at == self.ready.len() {
             match self.walk.next() {
                 Step::Block(node) => self.make_block(node, pattern),
-                // The CAR also ends at a missing block. The gateway decides whether the response then breaks off.
+                // The CAR also ends at a missing block. The gateway decides whether the response breaks off there or
+                // ends normally.
                 Step::Missing | Step::End => return Ok(Produced::End),
             }
         }

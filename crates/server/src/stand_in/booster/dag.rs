@@ -14,8 +14,8 @@ use crate::content::pattern::pattern_byte;
 pub(super) const LEAF_BYTES: u64 = 256 * 1024;
 /// Maximum number of links that `ipfs add` puts into one node.
 const LINKS_MAX: usize = 174;
-/// The number of different leaves. This number equals the period of the pattern, which has no common factor with the
-/// size of a leaf.
+/// The number of different leaves. It equals the period of the pattern, because the period and the size of a leaf have
+/// no common factor.
 const LEAVES_MAX: u64 = 251;
 /// The name of the file in its directory.
 pub(super) const FILE_NAME: &str = "file";

@@ -1,9 +1,9 @@
 //! `/ipfs/CID`: the trustless gateway of booster-http (frisbii), or the gateway of kubo. Both serve the same DAG, a
 //! directory with one file (see [`super::dag`]). No other CIDs exist.
 //!
-//! The two gateways fail in different ways. For an absent CID, frisbii responds with 404. At a missing block, frisbii
-//! breaks off the response. kubo sends status 200 before it looks for the blocks. In both cases, kubo omits what it
-//! does not have, and ends the response as if the CAR were complete.
+//! The two gateways fail in different ways. frisbii responds with 404 to an absent CID, and breaks off the response at
+//! a missing block. kubo sends status 200 before it looks for the blocks. In both cases, it omits the missing blocks,
+//! and ends the response as if the CAR were complete.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -171,7 +171,8 @@ impl IpfsGateway<'_> {
         self.add_headers(&mut response, request);
         if self.gateway == Gateway::Kubo {
             response = narrow_to_range(response, request.head, facts);
-            // The range is relative to the start of the leaf, but the response's content is the whole pattern.
+            // The range counts from the start of the leaf, but the content of the response counts from the start of the
+            // pattern.
             response.first += if response.status == 206 { first } else { 0 };
         }
         response

@@ -1,6 +1,6 @@
 //! booster-http: whole pieces and ranges of them (`/piece/CID`), blocks and CARs (`/ipfs/CID`).
 //!
-//! Nothing is stored, so a rule decides whether a CID exists. A piece exists if its CID has the codec of piece
+//! The stand-in stores nothing. A rule decides whether a CID exists. A piece exists if its CID has the codec of piece
 //! commitments (`fil-commitment-unsealed`, `baga6ea4seaq…`) or is the fixture of FRC-0066. Below `/ipfs/`, there is one
 //! directory with one file. The CIDs of both are computed from their content. The content of every piece and of the
 //! file is the server's pattern.

@@ -41,9 +41,9 @@ pub(super) fn serve(cid: &Cid, size: u64, wrapped: bool, head: &RequestHead, fac
     response
 }
 
-/// Returns whether the client already has this version. If `If-None-Match` is present, only a weak comparison with its
-/// ETags matters. Otherwise any `If-Modified-Since` is enough, because the date of a piece is so early that no date in
-/// a request is earlier.
+/// Returns whether the client already has this version. If `If-None-Match` is present, only its ETags matter, and weak
+/// comparison is used. Otherwise any `If-Modified-Since` is enough: the date of a piece is so early that no date in a
+/// request is earlier.
 fn is_unmodified(etag: &str, is_head: bool, facts: &RequestFacts<'_>) -> bool {
     if let Some(list) = &facts.fields.if_none_match {
         let list = String::from_utf8_lossy(list);

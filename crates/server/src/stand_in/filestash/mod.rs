@@ -1,6 +1,6 @@
 //! Filestash with its blackhole backend. The backend stores nothing, so a measurement shows the cost of Filestash
-//! itself. Optionally, clients can also log in to an SFTP server. The difference between measurements of the two
-//! backends is the cost of the SFTP backend.
+//! itself. Optionally, clients can also log in to an SFTP server. The difference between the two backends is then the
+//! cost of SFTP.
 //!
 //! Filestash runs on Go's `net/http`, which has a buffer of 2 KiB. A longer response without a declared length is sent
 //! in chunks. For an HTTP/1.0 client, the close of the connection marks the end of such a response. The size of the
@@ -66,7 +66,7 @@ impl FilestashStandIn {
         }
         let reads = matches!(head.method, Method::Get | Method::Head);
         let free = call == "files/cat" && reads;
-        // Clients without cookies need not send this header, because the setting `features.api.enable` is on by
+        // A client without cookies can leave this header out, because the setting `features.api.enable` is on by
         // default.
         let by_page = facts.fields.requested_with.as_deref() == Some(b"XmlHttpRequest");
         if !free && !by_page && facts.fields.cookie.is_some() {
@@ -197,8 +197,8 @@ fn blackhole_files(
         }
         "files/cat" if reads => cat::blackhole_file(&path, facts),
         "files/save" | "files/cat" if posts || (call == "files/save" && head.method == Method::Patch) => {
-            // Because of this header, clients close the connection after each upload. The server itself keeps its end
-            // open, because Go recognizes only the lower-case `close`.
+            // Because of this header, clients close the connection after each upload. The server does not close its
+            // end, because Go recognizes `close` only in lower case.
             let mut response = ok();
             response.add_header("Connection: Close");
             response

@@ -1,4 +1,5 @@
-//! Slabs, contracts and money, counted as if objects were on hosts. Amounts are in hastings.
+//! Slabs, contracts and money, counted as if the objects were stored on hosts of the Sia network. Amounts are in
+//! hastings.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;

@@ -30,7 +30,8 @@ pub(super) struct File {
     pub(super) source: PathBuf,
     pub(super) bytes: u64,
     pub(super) redundancy: Redundancy,
-    /// Number of pieces on hosts. The daemon uploads one piece of every chunk before it uploads second pieces.
+    /// Number of pieces on hosts. The daemon uploads the first piece of every chunk, then the second piece of every
+    /// chunk, and so on.
     pub(super) pieces: u64,
 }
 

@@ -1,5 +1,5 @@
-//! The true response times, as a perfect client would measure them. This module computes them from the schedule and
-//! from the target's log.
+//! The true response times, as a perfect client would measure them, computed from the schedule and from the target's
+//! log.
 //!
 //! The schedule contains the times at which requests were due, and the log contains the time that the target spent on
 //! each request. A simulation of the target's queue combines the two. The result therefore does not depend on when the
@@ -9,8 +9,8 @@
 //! time delays the request itself, but not the requests that queue behind it.
 //!
 //! A printed percentile is right if its interval contains the true value, or the value of the next faster or next
-//! slower operation. The neighboring values are accepted because values jump at the edge of a planned pause. Small
-//! shifts of the load can move a percentile from one side of the edge to the other.
+//! slower operation. The reason is that response times jump at the beginning and end of a planned pause. A small shift
+//! of the load can move a percentile across such a jump.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -112,8 +112,8 @@ impl LogEntry {
     }
 }
 
-/// Returns by how many seconds the first request of a schedule was late. The times of planned pauses count from that
-/// request, so the pauses are late by the same time.
+/// Returns by how many seconds the first request of a schedule was late. Planned pauses are timed from that request, so
+/// they are late by the same time.
 ///
 /// If requests are missing or late, the requests after them look late too. The start of the schedule is therefore
 /// computed from the request with the smallest lateness.
@@ -138,10 +138,10 @@ pub fn open_costs(log: &[LogEntry]) -> Vec<Cost> {
 /// connections, and counted `counted` requests. Returns `None` if the log contains fewer requests.
 ///
 /// After the window, the client sends no more requests on these connections, because probes have their own connections.
-/// The counted requests are therefore the last ones in the log of these connections. Their times cannot be used to
-/// select them: the client's clock starts before its first request reaches the target, and a simulated client is faster
-/// than the real one. At the edges of the window, a few slow requests would then be counted for only one of the two
-/// clients, which would change the p99.9 of a few thousand requests.
+/// The counted requests are therefore the last ones in the log of these connections. They are not selected by time,
+/// because the clocks of client and target differ, and a simulated client is faster than the real one. At the edges of
+/// the window, a selection by time would count a few slow requests for only one of the two clients. This would change
+/// the p99.9 of a few thousand requests.
 ///
 /// The time during which a request was held in a planned pause remains a part of its work.
 pub fn closed_costs(log: &[LogEntry], slots: u32, counted: u64) -> Option<Vec<Cost>> {
@@ -158,8 +158,8 @@ pub fn closed_costs(log: &[LogEntry], slots: u32, counted: u64) -> Option<Vec<Co
     Some(log.iter().map(cost).collect())
 }
 
-/// Returns the tenth percentile of the times to receive a body, in nanoseconds. The logged times depend on the client
-/// under test, so every cost contains this percentile instead.
+/// Returns the tenth percentile of the times to receive a body, in nanoseconds. It replaces the logged time in every
+/// cost, because the logged times depend on the client under test.
 fn usual_receiving(log: &[LogEntry]) -> u64 {
     let mut received: Vec<u64> = log.iter().map(|served| served.received).collect();
     received.sort_unstable();
@@ -169,7 +169,7 @@ fn usual_receiving(log: &[LogEntry]) -> u64 {
 /// Returns the sorted response times, in seconds, of the operations that count. In an open run, these are due in the
 /// window. `None` if there are no costs.
 ///
-/// A closed run lasts until the costs are used up, because the costs of further requests are unknown.
+/// A closed run ends when the costs are used up, because the costs of further requests are unknown.
 pub fn responses(load: Load, window: Window, queue: Queue, costs: &[Cost]) -> Option<Vec<f64>> {
     if costs.is_empty() {
         return None;

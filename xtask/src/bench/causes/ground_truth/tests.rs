@@ -107,9 +107,9 @@ fn costs_exclude_planned_pauses_and_slow_senders() {
     assert_eq!(responses(Load::Open(1.0), until(1.0), Queue::default(), &[]), None);
 }
 
-/// A closed run of two slots. The server takes 5 ms for each request, but pauses for 20 ms when the window begins.
-/// Between two requests, the real client takes 1 ms. A simulated perfect client takes no time, so it is ahead of the
-/// real client. Probes follow the run.
+/// A closed run of two slots, followed by probes. The server takes 5 ms for each request, but pauses for 20 ms when the
+/// window begins. The real client takes 1 ms between two requests. A simulated perfect client takes no time, so it is
+/// ahead of the real client.
 #[test]
 fn a_closed_run_counts_the_requests_that_the_client_counted() {
     let ms = 1_000_000;
@@ -163,7 +163,7 @@ fn one_operation_may_be_on_either_side_of_an_edge() {
     assert_eq!(quantile(&sorted, 0.9), Some((0.005, 0.7)));
     let edge = quantile(&sorted, 0.9).unwrap();
     assert!(!is_wrong(0.005, 0.005, edge) && !is_wrong(0.7, 0.7, edge) && is_wrong(0.001, 0.002, edge));
-    // The edge makes no difference to a percentile that is two operations away from it.
+    // A percentile that is two operations away from the edge is not affected by it.
     assert_eq!(quantile(&sorted, 0.88), Some((0.005, 0.005)));
     assert_eq!((quantile(&[], 0.5), quantile(&[1.0], 0.5)), (None, Some((1.0, 1.0))));
 }
