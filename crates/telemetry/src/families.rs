@@ -258,7 +258,7 @@ fn judgement(state: &State) -> Vec<Family> {
         },
         gauge(
             "plimsoll_load_level",
-            "Highest load of the current run. In a search for the load line, this is the level.",
+            "Highest planned load of the current run. In a search for the load line, the load of the current level.",
             vec![sample([("unit", unit)], Real(level))],
         ),
         gauge(

@@ -83,7 +83,9 @@ pub fn run(args: &Args) -> Result<()> {
     let program = args.program.path()?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let seed = args.seed.unwrap_or(now.as_secs() % 1_000_000);
-    console::line(format_args!("seed      {seed} (--seed repeats datasets, faults and times)"));
+    console::line(format_args!(
+        "seed      {seed} (with --seed, datasets, faults and the times of the kills are the same again)"
+    ));
     let (mut kills, mut fills) = (Kills::default(), 0_u64);
     while kills.all() < args.kills {
         let most = KILLS_PER_FILL.min(args.kills - kills.all());

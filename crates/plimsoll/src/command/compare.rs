@@ -20,7 +20,7 @@ use store::SavedRun;
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER, override_usage = USAGE, mut_args(|flag| flag.hide_short_help(false).help_heading(None::<&str>)))]
 pub struct Args {
-    /// Saved runs to compare with. A repeated run counts as several runs.
+    /// Saved runs to compare with. The directory of a run with --repeat counts as several runs.
     #[arg(long, value_name = "DIR", num_args = 1.., required_unless_present = "aa")]
     pub base: Vec<PathBuf>,
     /// Saved runs to compare with the runs of --base.
