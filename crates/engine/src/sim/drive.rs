@@ -1,6 +1,6 @@
 //! Execution of a plan on simulated time.
 
-use super::{SimNetwork, SimServer};
+use super::SimNetwork;
 use crate::control::{Control, StopReason};
 use crate::plan::Plan;
 use crate::run_loop::{Handover, OpEntry, RunLoop, Share, budget};
@@ -11,7 +11,7 @@ use wire::sigv4::Timestamp;
 /// Carries out a plan, with a separate network for each thread. Returns the intervals of all threads, merged by their
 /// start, and the operations. Simulated threads run one after the other. All threads share one budget of operations,
 /// but a stall affects only its own thread.
-pub fn simulate<S: SimServer>(plan: &Plan, network: impl Fn(u32) -> SimNetwork<S>) -> (Vec<Interval>, Vec<OpEntry>) {
+pub fn simulate<'s>(plan: &Plan, network: impl Fn(u32) -> SimNetwork<'s>) -> (Vec<Interval>, Vec<OpEntry>) {
     let mut merged: BTreeMap<(Instant, usize), Interval> = BTreeMap::new();
     let ops = simulate_until(plan, network, |interval| {
         let key = (interval.start, measure::Enumerated::index(interval.stage));
@@ -28,9 +28,9 @@ pub fn simulate<S: SimServer>(plan: &Plan, network: impl Fn(u32) -> SimNetwork<S
 
 /// Carries out a plan like [`simulate`], but passes the intervals to `decided`, thread by thread, and keeps none. The
 /// measured window ends when `decided` returns `true`, as if a controller had ended it.
-pub fn simulate_until<S: SimServer>(
+pub fn simulate_until<'s>(
     plan: &Plan,
-    network: impl Fn(u32) -> SimNetwork<S>,
+    network: impl Fn(u32) -> SimNetwork<'s>,
     mut decided: impl FnMut(Interval) -> bool,
 ) -> Vec<OpEntry> {
     let control = Control::new(plan.stop.bytes.map(std::num::NonZeroU64::get));
@@ -49,10 +49,10 @@ pub fn simulate_until<S: SimServer>(
 
 /// Carries out a plan like [`simulate`], but with the given control, which `receive` may also use. Passes all results
 /// to `receive`, thread by thread, and keeps none.
-pub fn simulate_under<S: SimServer>(
+pub fn simulate_under<'s>(
     plan: &Plan,
     control: &Control,
-    network: impl Fn(u32) -> SimNetwork<S>,
+    network: impl Fn(u32) -> SimNetwork<'s>,
     mut receive: impl FnMut(Handover),
 ) {
     let threads = plan.threads_used();
