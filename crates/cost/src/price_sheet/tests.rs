@@ -139,6 +139,7 @@ fn as_json(text: &str) -> serde_json::Value {
     use study::scenario::yaml::{Node, Value, parse};
     fn value(node: &Node) -> serde_json::Value {
         match &node.value {
+            Value::Null => serde_json::Value::Null,
             Value::Text(text) => text.parse::<f64>().map_or_else(
                 |_| text.as_str().into(),
                 |number| {

@@ -63,8 +63,7 @@ impl LoadCommand {
     /// Checks the flags without sending a request to a target.
     pub fn check(&self) -> Result<(), Failure> {
         match self {
-            // The plan of a mix depends on the record of the dataset, which only the target has.
-            Self::Mix(_) => Ok(()),
+            Self::Mix(args) => mix::check(args),
             Self::Line(args) => line::check(args),
             Self::Fill(args) => fill::trial::check(args),
             Self::Get(_) | Self::Put(_) => self.plan().map(|_| ()),

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::load::dataset;
 use crate::load::location_client::{LocationClient, Patience};
 use crate::load::{self, dataset_location::DatasetLocation, location_client, s3};
-use content::Content;
+use content::{Content, Dataset};
 use engine::plan::{
     Batch, BatchObjects, BatchSize, BodyPlan, Choice, Mix, Pick, Plan, RangeChoice, RequestPlan, ResponseBody, Source,
     Then,
@@ -119,8 +119,19 @@ pub fn plan(args: &Args) -> Result<Plan, Failure> {
     let place = DatasetLocation::of(&args.urls, &args.s3)?;
     let weights = weights(args)?;
     let dataset = location_client::dataset(&args.common, &place, &args.objects, args.dataset_seed)?;
+    plan_of(args, &place, &weights, dataset)
+}
+
+/// Checks the flags without a request. If only the target has the record of the dataset, another dataset replaces it.
+pub fn check(args: &Args) -> Result<(), Failure> {
+    let place = DatasetLocation::of(&args.urls, &args.s3)?;
+    let dataset = args.objects.dataset_or_one_object(args.dataset_seed)?;
+    plan_of(args, &place, &weights(args)?, dataset).map(|_| ())
+}
+
+fn plan_of(args: &Args, place: &DatasetLocation, weights: &[(OpKind, u32)], dataset: Dataset) -> Result<Plan, Failure> {
     let content = Arc::new(Content::new(dataset.description().seed));
-    let requests = requests(args, &place, &weights, &content)?;
+    let requests = requests(args, place, weights, &content)?;
     let mix = Mix::of(requests).ok_or_else(|| Failure::usage("all weights are 0: set a weight, such as --get 1"))?;
     let workload = load::Workload {
         targets: place.targets(dataset),

@@ -122,8 +122,9 @@ fn ranges_beyond_objects(plan: &Plan) -> Option<String> {
     let sizes = || plan.targets.items().iter().filter_map(|item| item.size);
     let shorter = sizes().filter(|size| *size < length);
     let (count, smallest) = (shorter.clone().count(), shorter.min()?);
+    let are = if count == 1 { "is" } else { "are" };
     Some(format!(
-        "warning: {count} of {} are shorter than the range of {} and are read whole; the smallest has {}",
+        "warning: {count} of {} {are} shorter than the range of {} and {are} read whole; the smallest has {}",
         plural(sizes().count() as u64, "object"),
         ByteSize(length),
         ByteSize(smallest),

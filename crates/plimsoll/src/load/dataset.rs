@@ -47,11 +47,23 @@ impl Args {
 
     /// Returns the dataset. `seed` determines the bytes of the objects.
     pub fn dataset(&self, seed: u64) -> Result<Dataset, Failure> {
-        let sizes = match &self.size {
-            Some(sizes) => sizes.clone(),
-            None => Sizes::fixed(DEFAULT_SIZE).ok_or_else(|| Failure::usage("--size is missing"))?,
-        };
-        self.with(seed, sizes, self.names()?, Remainder::Cut)
+        self.with(seed, self.sizes()?, self.names()?, Remainder::Cut)
+    }
+
+    /// Returns the dataset, or a dataset of one object if the flags describe none.
+    pub fn dataset_or_one_object(&self, seed: u64) -> Result<Dataset, Failure> {
+        if self.is_given() {
+            return self.dataset(seed);
+        }
+        let (seed, sizes, names) = (Seed(seed), self.sizes()?, self.names()?);
+        Ok(Dataset::new(Description { seed, count: 1, sizes, names, last_bytes: None }))
+    }
+
+    fn sizes(&self) -> Result<Sizes, Failure> {
+        match &self.size {
+            Some(sizes) => Ok(sizes.clone()),
+            None => Sizes::fixed(DEFAULT_SIZE).ok_or_else(|| Failure::usage("--size is missing")),
+        }
     }
 
     /// Returns a dataset with these sizes and names.

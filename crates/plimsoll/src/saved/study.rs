@@ -193,8 +193,12 @@ pub fn print(study: &SavedStudy, format: OutputFormat, asked: bool) -> Result<()
             let full = format == OutputFormat::Full;
             let tables = tables(study, &order, full);
             let differing = report::study::discrepancy::text(&study.study.discrepancies);
-            let shown = if full || asked { subtraction::text } else { subtraction::short_text };
-            let differences = shown(&study.study.differences);
+            let (list, style) = (&study.study.differences, text_style());
+            let differences = match (full, asked) {
+                (true, _) => subtraction::text(list),
+                (false, true) => subtraction::fitting_text(list, &style),
+                (false, false) => subtraction::short_text(list, &style),
+            };
             print_text(&(study.study.headline() + &tables.join("\n") + &differences + &differing))
         }
     }

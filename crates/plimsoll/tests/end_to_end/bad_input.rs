@@ -339,8 +339,7 @@ fn an_empty_object_has_no_random_range() {
     expect_refusal("empty object", &ended, 4, &["/f/empty", "empty"]);
     let longer =
         place.run(["get", &nginx.url("/f/1k"), &nginx.url("/f/1m"), "--range", "2KiB", "-n", "10", "--out", "long"]);
-    let warning =
-        "warning: 1 of 2 objects are shorter than the range of 2KiB and are read whole; the smallest has 1KiB";
+    let warning = "warning: 1 of 2 objects is shorter than the range of 2KiB and is read whole; the smallest has 1KiB";
     assert!(longer.expect(0).stderr.contains(warning), "{}", longer.stderr);
     let ended = place.run(["get", &nginx.url("/f/none"), "--range", "1KiB", "-n", "10"]);
     expect_refusal("no object", &ended, 4, &["/f/none", "404", "--object-size"]);

@@ -77,7 +77,7 @@ fn a_study_starts_and_stops_its_own_servers() {
     listed.expect(0);
     assert!(listed.stdout.contains("duration = 500ms\n    Length of a trial"), "{}", listed.stdout);
     // Over a link, the duration is only a limit, because each slot makes a single operation.
-    let dry = place.run(["run", &scenario("booster-http.yaml").display().to_string(), "--dry-run"]).stdout;
+    let dry = place.run(["run", &scenario("booster-http.yaml").display().to_string(), "--dry-run", "--full"]).stdout;
     assert!(
         dry.contains(": 1 × at most 1m, at most ") && dry.contains(" that end after their operations (at most "),
         "{dry}"
@@ -217,6 +217,7 @@ fn as_json(text: &str) -> Value {
     fn value(node: &study::scenario::yaml::Node) -> Value {
         use study::scenario::yaml::Value as Read;
         match &node.value {
+            Read::Null => Value::Null,
             Read::Text(text) => text.parse::<f64>().map_or_else(|_| text.as_str().into(), Into::into),
             Read::List(items) => items.iter().map(value).collect(),
             Read::Map(entries) => entries
@@ -304,7 +305,7 @@ fn every_scenario_can_be_run() {
                 ["--set".to_owned(), format!("{name}={value}")]
             })
             .collect();
-        let words = ["run".to_owned(), path.display().to_string(), "--dry-run".to_owned()];
+        let words = ["run".to_owned(), path.display().to_string(), "--dry-run".to_owned(), "--full".to_owned()];
         let mut command = place.command(words.into_iter().chain(sets));
         command.env("AWS_ACCESS_KEY_ID", "a").env("AWS_SECRET_ACCESS_KEY", "b");
         command.env("AWS_ENDPOINT_URL", "http://127.0.0.1:1");

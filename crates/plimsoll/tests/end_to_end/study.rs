@@ -55,6 +55,80 @@ fn ten_wrong_settings_have_ten_messages() {
     assert!(ended.stderr.contains("10 mistakes"), "{}", ended.stderr);
 }
 
+/// Each line of the file has mistakes that a different check finds: the YAML, the keys, the variables, the targets, the
+/// flags of the servers, the values of flags, their combinations, the axes, the links, the fill or the hooks.
+#[test]
+fn mistakes_of_every_kind_are_reported_in_one_go() {
+    let place = TestDir::new();
+    let text = "\
+name: every mistake
+nots: x
+vars: {host: '${nowhere}', port: , size: 1MiB, size: 2MiB}
+targets:
+  a: {url: 'http://${host}:${port}/x', duration: 1 fortnight}
+  b: {url: served/x, serve: {as: nothing, delay: soon, listen: '127.0.0.1:1'}}
+  c: {url: ftp://h/x, hooks: {befor: sync}}
+  d: {url: http://h/x, serve: {queue: 5}}
+setings: {objective: p99 <= 500, duratoin: 1s, repeat: 3}
+parts:
+  load:
+    settings: {range: 1M, verify: 'yes', rate: 100, think: 1s, insecure: true, cacert: x.pem}
+    matrix: {timout-head: [1s, 2s], seed: [1, 1], drain: []}
+  links:
+    matrix: {link: {slow: {down: {rate: fast, delay: soon}}, odd: {dwon: 1ms}}}
+    hooks: {check: }
+  fill: {settings: {command: fill, stop-when: 'time > long', count: 3, size: 1MiB}}
+  write: {settings: {command: psot, count: several}}
+order: interleavd
+hooks: {during: [a, b]}
+";
+    place.write("wrong.yaml", text);
+    let ended = place.run(["run", "wrong.yaml", "--set", "tiem=1s"]);
+    ended.expect(2);
+    let lines: Vec<&str> = ended.stderr.lines().collect();
+    let wanted = [
+        "--set tiem: wrong.yaml has no such variable",
+        "wrong.yaml:1:7: `every mistake` cannot name a directory",
+        "wrong.yaml:2:1: unknown `nots`; did you mean `notes`?",
+        "wrong.yaml:3:14: no variable `nowhere`",
+        "wrong.yaml:3:48: `size` appears a second time",
+        "wrong.yaml:5:12: no variable `port`",
+        "wrong.yaml:5:50: --duration: `1 fortnight` is not a span of time",
+        "wrong.yaml:6:30: invalid value 'nothing' for '--as",
+        "wrong.yaml:6:43: --delay: `soon` is not a span of time",
+        "wrong.yaml:6:56: `listen` is not a setting",
+        "wrong.yaml:7:12: ftp://h/x",
+        "wrong.yaml:7:31: unknown `befor`; did you mean `before`?",
+        "wrong.yaml:8:32: --queue requires --as alluxio",
+        "wrong.yaml:9:1: unknown `setings`; did you mean `settings`?",
+        "wrong.yaml:9:22: --objective",
+        "wrong.yaml:9:44: unknown flag `--duratoin`",
+        "wrong.yaml:9:48: `repeat` is not a setting of a scenario",
+        "wrong.yaml:12:23: --range: `1M`",
+        "wrong.yaml:12:35: --verify takes no value",
+        "wrong.yaml:12:88: --insecure and --cacert exclude each other",
+        "wrong.yaml:12:60: --rate and --think exclude each other",
+        "wrong.yaml:13:14: unknown flag `--timout-head`",
+        "wrong.yaml:13:47: `1` is listed twice",
+        "wrong.yaml:13:58: `drain` has no values",
+        "wrong.yaml:15:27: `link`: `fast` is not a data rate",
+        "wrong.yaml:15:27: `link`: `soon` is not a span of time",
+        "wrong.yaml:15:68: unknown `dwon`; did you mean `down`?",
+        "wrong.yaml:16:13: `check` has no command",
+        "wrong.yaml:17:47: --stop-when",
+        "wrong.yaml:18:31: `command` must be get, put, mix, line or fill",
+        "wrong.yaml:18:44: --count: `several` is not a whole number above 0",
+        "wrong.yaml:19:8: unknown `interleavd`; did you mean `interleaved`?",
+        "wrong.yaml:20:17: `during` must be a command",
+    ];
+    for wanted in wanted {
+        assert!(lines.iter().any(|line| line.starts_with(wanted)), "no {wanted}:\n{}", ended.stderr);
+    }
+    // Nothing else is reported, because no mistake causes another one.
+    assert_eq!(lines.len(), wanted.len() + 1, "{}", ended.stderr);
+    assert_eq!(lines.last(), Some(&"plimsoll: 32 mistakes in wrong.yaml"));
+}
+
 /// One target becomes slow above 40 concurrent requests, and the other above 20.
 #[test]
 fn a_cell_can_be_a_load_line() {
@@ -312,6 +386,35 @@ fn objects_that_only_one_target_serves_are_named() {
 }
 
 #[test]
+fn a_long_dry_run_shows_the_parts_of_the_study_first() {
+    let place = TestDir::new();
+    let text = "name: long\ntargets: {a: {url: http://127.0.0.1:1/}, b: {url: http://127.0.0.1:2/}}\n\
+                settings: {duration: 1m}\nhooks: {before: sync}\nrepeats: 3\nparts:\n  \
+                load: {matrix: {concurrency: [1, 2, 4, 8, 16], range: [1KiB, 1MiB]}}\n  \
+                work: {settings: {duration: false, requests: 10}}\n";
+    place.write("long.yaml", text);
+    let short = place.run(["run", "long.yaml", "--dry-run"]);
+    short.expect(0);
+    let wanted = "\
+long: 66 trials
+
+  load: 10 cells on 2 targets, 3 repeats: 1h
+    concurrency: 1 to 16 (5 values)
+    range: 1KiB, 1MiB
+  work: 1 cell on 2 targets, 3 repeats: 6 trials that run until done
+
+projected time: 1h, plus 6 trials that run until done
+not known: speeds; --assume 1.25GB/s, for example, projects more times and bytes
+--full also prints every cell with its command, hooks and costs
+";
+    assert_eq!(short.stdout, wanted);
+    let full = place.run(["run", "long.yaml", "--dry-run", "--full"]);
+    full.expect(0);
+    assert_eq!(full.stdout.matches("    plimsoll get ").count(), 22, "{}", full.stdout);
+    assert_eq!(full.stdout.matches("    before: sync").count(), 22, "{}", full.stdout);
+}
+
+#[test]
 fn a_dry_run_shows_how_long_a_cell_takes() {
     let place = TestDir::new();
     place.write(
@@ -342,10 +445,8 @@ fn every_mistake_is_reported_with_its_position_and_nothing_is_run() {
     place.write("wrong.yaml", text);
     let ended = place.run(["run", "wrong.yaml"]);
     assert_eq!(ended.code, Some(2));
-    assert!(ended.stderr.contains("wrong.yaml:5:13: ") && ended.stderr.contains("duratoin"), "{}", ended.stderr);
-    place.write("wrong.yaml", text.replace("duratoin", "duration"));
-    let ended = place.run(["run", "wrong.yaml"]);
-    for told in ["wrong.yaml:7:20: ", "many", "wrong.yaml:8:11: ", "1MB or 1MiB"] {
+    let wanted = ["wrong.yaml:3:12: ", "ftp://", "wrong.yaml:5:13: ", "duratoin", "wrong.yaml:7:20: ", "many"];
+    for told in wanted.iter().chain(&["wrong.yaml:8:11: ", "1MB or 1MiB"]) {
         assert!(ended.stderr.contains(told), "{told}: {}", ended.stderr);
     }
     assert!(!place.path("runs").exists(), "a trial was run");

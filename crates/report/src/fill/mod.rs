@@ -331,6 +331,26 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn the_costs_of_many_price_sheets_fit_on_a_terminal() {
+        let fill = all_stored(&[ended(SessionEnd::Finished)]);
+        let names = (0..7).map(|number| format!("storage of provider {number}")).chain(["a long name".repeat(7)]);
+        let sheet = |name: String| {
+            let text = format!("name: {name}\ncurrency: USD\ndate: 2026-01-31\nstorage: {{price: 100, per: GB}}\n");
+            PriceSheet::parse(&text).unwrap()
+        };
+        let prices = Costs { sheets: names.map(sheet).collect(), keep: "2 months".parse::<Months>().unwrap() };
+        let narrow = Style { width: 80, color: false };
+        let shown = fill_text(&fill, &prices, &narrow);
+        let costs = &shown[shown.find("Costs").unwrap()..];
+        assert!(costs.lines().all(|line| line.chars().count() <= 80), "{costs}");
+        // Two names fit into a line, and the last one needs a line of its own.
+        assert_eq!(costs.matches("  per TB and month").count(), 5, "{costs}");
+        assert_eq!(costs.matches("storage of provider").count(), 14, "in a table and in the list of dates: {costs}");
+        let wide = fill_text(&fill, &prices, &Style { width: 400, color: false });
+        assert_eq!(wide.matches("  per TB and month").count(), 1, "{wide}");
+    }
+
+    #[test]
     fn text_and_json_show_the_same_fill_and_its_costs() {
         let fill = all_stored(&[ended(SessionEnd::Finished)]);
         let sheet =

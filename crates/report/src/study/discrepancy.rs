@@ -5,6 +5,7 @@
 //! from the operation log, so the study needs the setting `log-ops`.
 
 use crate::number::{count, plural};
+use crate::text::paragraph;
 use measure::{AttemptClass, Enumerated, OpKind};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -134,7 +135,7 @@ impl Discrepancy {
 /// Formats discrepancies for people. The text is empty if there are none.
 #[must_use]
 pub fn text(list: &[Discrepancy]) -> String {
-    let lines: String = list.iter().map(|one| format!("  {}\n", one.sentence())).collect();
+    let lines: String = list.iter().map(|one| paragraph(&one.sentence())).collect();
     if lines.is_empty() { lines } else { format!("\ndiffering objects\n{lines}") }
 }
 
@@ -184,6 +185,6 @@ mod tests {
         let back = Discrepancy::between("c", ("b", &b), ("a", &a)).unwrap();
         assert_eq!(back.first[0].object, 4);
         assert_eq!(Discrepancy::between("c", ("a", &a), ("a", &a)), None);
-        assert!(text(&[back]).contains("in c, 1 object of 5 succeed on b and fail on a: #4 http_4xx"));
+        assert!(text(&[back]).contains("  in c, 1 object of 5 succeed on b and fail on a: #4 http_4xx\n"));
     }
 }

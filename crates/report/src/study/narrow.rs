@@ -34,17 +34,17 @@ pub(super) fn fitting<const N: usize>(rows: &[[String; N]], optional: &[usize], 
 }
 
 /// Returns the lines of a table with some of the columns.
-fn lines<const N: usize>(rows: &[[String; N]], shown: &[usize]) -> Vec<String> {
+pub(super) fn lines<const N: usize>(rows: &[[String; N]], shown: &[usize]) -> Vec<String> {
     let mut table = Table::with_text_from(N);
     rows.iter().for_each(|row| table.row(shown.iter().map(|column| row[*column].as_str())));
     table.lines()
 }
 
-fn is_within(lines: &[String], width: usize) -> bool {
+pub(super) fn is_within(lines: &[String], width: usize) -> bool {
     lines.iter().all(|line| columns(line.trim_end()) <= width)
 }
 
-fn joined(lines: &[String]) -> String {
+pub(super) fn joined(lines: &[String]) -> String {
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 

@@ -3,12 +3,13 @@
 //! trials run one after the other. The rule for conclusions is the same as in `compare`
 //! ([`measure::statistics::difference::conclude_all`]).
 
+use super::narrow::{is_within, joined, lines};
 use super::rows::Row;
 use super::subtracted_metrics::SUBTRACTED;
 use super::trial::Trial;
 use crate::compare::{ComparisonMetric, ConclusionName, finite};
 use crate::number::{count, plural};
-use crate::text::table;
+use crate::text::{Style, about_left_out, left_out_columns, narrowed, paragraph, table, title};
 use measure::Enumerated;
 use measure::statistics::difference::{
     Compared, Concluded, Conclusion, Difference, Scale, conclude_all, conclude_together, range_of_pairs,
@@ -20,6 +21,11 @@ use serde::Serialize;
 
 /// Largest difference that does not matter, as a share of the subtracted value.
 const MARGIN: f64 = 0.02;
+/// Titles of the columns with values, if the names of the cells are too long.
+const SHORT_COLUMNS: [&str; 2] = ["subtracted", "from"];
+/// Columns that may be left out of a table, the least important one first: the interval, which the conclusion sums up,
+/// and the values of both cells.
+const OPTIONAL: [usize; 3] = [4, 1, 2];
 /// Maximum number of trials without a pair to list. Further trials are only counted.
 const NAMED_MAX: usize = 5;
 
@@ -166,7 +172,7 @@ impl Subtraction {
     /// column is for the other cell.
     pub(crate) fn columns(&self) -> [&str; 2] {
         let (of, minus) = (&self.of, &self.minus);
-        if of.cell == minus.cell { [&minus.target, &of.target] } else { ["subtracted", "from"] }
+        if of.cell == minus.cell { [&minus.target, &of.target] } else { SHORT_COLUMNS }
     }
 
     /// Returns notes for interpreting the difference, as phrases.
@@ -326,31 +332,40 @@ pub(crate) fn about<'s>(list: impl IntoIterator<Item = &'s Subtraction>) -> Stri
 /// Maximum number of differences of a single pair in a short report.
 const SINGLE_MAX: usize = 3;
 
-/// Like [`text`], but shorter: if many differences consist of a single pair, only their number is printed, because a
+/// Like [`fitting_text`], but shorter: if many differences consist of a single pair, only their number is printed, because a
 /// single pair allows no conclusion.
 #[must_use]
-pub fn short_text(list: &[Subtraction]) -> String {
+pub fn short_text(list: &[Subtraction], style: &Style) -> String {
     let (single, several): (Vec<&Subtraction>, Vec<&Subtraction>) = list.iter().partition(|one| one.pairs < 2);
     if single.len() <= SINGLE_MAX {
-        return text(list);
+        return fitting_text(list, style);
     }
     let note = format!(
         "\n{} of a single pair are not shown (see --full): conclusions need several `repeats`\n",
         plural(single.len() as u64, "difference")
     );
-    tables(&several) + &note
+    tables(&several, Some(&narrowed(style))) + &note
 }
 
-/// Formats the differences for people. The text is empty if there are none.
+/// Like [`text`], but at most 80 characters wide.
+#[must_use]
+pub fn fitting_text(list: &[Subtraction], style: &Style) -> String {
+    tables(&list.iter().collect::<Vec<_>>(), Some(&narrowed(style)))
+}
+
+/// Formats the differences for people, with all columns. The text is empty if there are none.
 #[must_use]
 pub fn text(list: &[Subtraction]) -> String {
-    tables(&list.iter().collect::<Vec<_>>())
+    tables(&list.iter().collect::<Vec<_>>(), None)
 }
 
-fn tables(list: &[&Subtraction]) -> String {
+/// Formats differences as tables. If there is a style, the tables fit into its width.
+fn tables(list: &[&Subtraction], fit: Option<&Style>) -> String {
     let mut text = String::new();
     for one in list {
-        text.push_str(&format!("\n{} · {}\n", one.title(), one.remarks().join(" · ")));
+        let about = format!("{} · {}", one.title(), one.remarks().join(" · "));
+        text.push('\n');
+        text.push_str(&fit.map_or_else(|| format!("{about}\n"), |style| title(&about, style)));
         let [minus, of] = one.columns();
         let head = ["", minus, of, "difference", "interval", ""].map(str::to_owned);
         let row = |metric: &Subtracted| {
@@ -365,12 +380,32 @@ fn tables(list: &[&Subtraction]) -> String {
             ]
         };
         let rows: Vec<[String; 6]> = std::iter::once(head).chain(one.metrics.iter().map(row)).collect();
-        text.push_str(&table(&rows));
+        text.push_str(&match fit {
+            Some(style) => fitting_table(rows, style),
+            None => table(&rows),
+        });
     }
     if !text.is_empty() {
-        text.push_str(&crate::text::paragraph(&about(list.iter().copied())));
+        text.push_str(&paragraph(&about(list.iter().copied())));
     }
     text
+}
+
+/// Formats the table of a difference so that it fits. If it is too wide, the names of the cells become short, because the
+/// line above the table has them too. If that is not enough, columns are left out.
+fn fitting_table(mut rows: Vec<[String; 6]>, style: &Style) -> String {
+    let without = |rows: &[[String; 6]], left_out: &[usize]| {
+        let shown: Vec<usize> = (0..6).filter(|column| !left_out.contains(column)).collect();
+        lines(rows, &shown)
+    };
+    let whole = without(&rows, &[]);
+    if is_within(&whole, style.width) {
+        return joined(&whole);
+    }
+    rows[0][1..3].clone_from_slice(&SHORT_COLUMNS.map(str::to_owned));
+    let left_out = left_out_columns(&OPTIONAL, |left_out| is_within(&without(&rows, left_out), style.width));
+    let titles: Vec<String> = left_out.iter().map(|column| rows[0][*column].clone()).collect();
+    joined(&without(&rows, left_out)) + &about_left_out(&titles).map(|text| paragraph(&text)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -378,6 +413,7 @@ mod tests {
     use super::*;
     use crate::study::tests::trial;
     use crate::study::{Order, TrialValues, rows};
+    use crate::text::columns;
 
     /// Returns the difference between two targets, from nine pairs. The rate of the second target is 1.5 times the rate
     /// of the first target. In one trial of the second target, only the share `success` of the operations succeeds.
@@ -395,6 +431,22 @@ mod tests {
         let order = Order { cells: Vec::new(), targets: vec!["base", "new"] };
         let rows = rows(&trials, &order);
         Subtraction::between(&rows[1], &rows[0]).unwrap()
+    }
+
+    #[test]
+    fn tables_of_differences_fit_on_a_terminal() {
+        let narrow = Style { width: 80, color: false };
+        let fitting = |one: &Subtraction| fitting_text(std::slice::from_ref(one), &narrow);
+        let whole = |one: &Subtraction| text(std::slice::from_ref(one));
+        let mut one = faster(1.0);
+        assert_eq!(fitting(&one).lines().nth(2), whole(&one).lines().nth(2));
+        one.of.target = "n".repeat(40);
+        for shown in ["subtracted", "left out to keep lines short: interval, subtracted"] {
+            let fitting = fitting(&one);
+            assert!(fitting.lines().all(|line| columns(line) <= 80) && fitting.contains(shown), "{fitting}");
+            assert!(whole(&one).lines().any(|line| columns(line) > 80));
+            one.metrics[0].shown.minus = "100.000 % of all operations, and more".to_owned();
+        }
     }
 
     #[test]

@@ -72,6 +72,12 @@ impl Table {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
+    /// Returns the table without its title rows.
+    pub fn without_head(mut self) -> Self {
+        self.rows.drain(..self.heads);
+        Self { heads: 0, ..self }
+    }
+
     /// Returns the title rows and the other rows.
     pub fn parts(&self) -> (&[Vec<String>], &[Vec<String>]) {
         self.rows.split_at(self.heads)

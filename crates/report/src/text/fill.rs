@@ -1,6 +1,6 @@
 //! The text report of a fill.
 
-use super::blocks::{Block, Table};
+use super::blocks::{Block, Table, columns};
 use super::ledger;
 use super::page::{Page, paint};
 use super::style::Style;
@@ -64,13 +64,39 @@ pub fn fill_estimate(dataset: &str, planned: &Totals, prices: &Costs, style: &St
     page.finish()
 }
 
-/// Writes a table of costs by component, with a column for each price sheet.
+/// Writes the costs by component and price sheet.
 fn costs(page: &mut Page, totals: &Totals, prices: &Costs) {
     let offers = prices.of(totals);
     if offers.is_empty() {
         return;
     }
     page.heading("Costs");
+    let mut rest = offers.as_slice();
+    while !rest.is_empty() {
+        // Many price sheets need several tables.
+        let fits = |number: &usize| is_within(&costs_table(&rest[..*number]), page.width());
+        let number = (1..=rest.len()).rev().find(fits).unwrap_or(1);
+        let (shown, further) = rest.split_at(number);
+        let mut table = costs_table(shown);
+        if !is_within(&table, page.width()) {
+            // Only the name of a price sheet can be that long.
+            page.line(&escape(&shown[0].bill.name));
+            table = table.without_head();
+        }
+        page.table(table);
+        rest = further;
+    }
+    page.line(&format!(
+        "for all attempts, and for keeping what is stored for {}; reading back is not included",
+        prices.keep
+    ));
+    for sheet in &prices.sheets {
+        page.line(&format!("{}: prices of {}", escape(&sheet.name), sheet.date));
+    }
+}
+
+/// Returns a table of costs by component, with a column for each bill.
+fn costs_table(offers: &[Offer]) -> Table {
     let mut table = Table::new();
     table.head([String::new()].into_iter().chain(offers.iter().map(|offer| escape(&offer.bill.name))));
     for component in Component::ALL {
@@ -83,14 +109,11 @@ fn costs(page: &mut Page, totals: &Totals, prices: &Costs) {
     table.row(["sum".to_owned()].into_iter().chain(offers.iter().map(sum_text)));
     let rate = |offer: &Offer| offer.per_tb_month.as_ref().map_or("n/a".to_owned(), ToString::to_string);
     table.row(["per TB and month".to_owned()].into_iter().chain(offers.iter().map(rate)));
-    page.table(table);
-    page.line(&format!(
-        "for all attempts, and for keeping what is stored for {}; reading back is not included",
-        prices.keep
-    ));
-    for sheet in &prices.sheets {
-        page.line(&format!("{}: prices of {}", escape(&sheet.name), sheet.date));
-    }
+    table
+}
+
+fn is_within(table: &Table, width: usize) -> bool {
+    table.lines().iter().all(|line| columns(line.trim_end()) <= width)
 }
 
 fn times(page: &mut Page, fill: &SavedFill) {

@@ -96,7 +96,7 @@ impl Layout {
 
 /// Breaks a line at spaces, and indents the following lines. A word that is too long is also broken, unless it is a
 /// URL.
-fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
+pub fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let lead = text.len() - text.trim_start().len();
     let mut line = " ".repeat(lead);

@@ -106,6 +106,11 @@ pub(crate) fn short_first_line(word: ResultWord, rest: String, style: &Style) ->
     page.finish()
 }
 
+/// Returns a title that is not part of a report, broken at the width of the style.
+pub(crate) fn title(text: &str, style: &Style) -> String {
+    layout::wrap(text, style.width, 2).iter().map(|line| format!("{line}\n")).collect()
+}
+
 /// Returns a paragraph that is not part of a report, broken into lines of at most 80 characters.
 pub(crate) fn paragraph(text: &str) -> String {
     let mut page = Page::new(narrowed(&Style::default()));

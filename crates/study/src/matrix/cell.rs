@@ -213,7 +213,7 @@ parts:
         ] {
             let text = format!("name: t\ntargets: {{a: {{url: http://a/}}}}\nmatrix: {{link: {link}}}\n");
             let faults = Scenario::parse(&text, &[], &|_| None).unwrap_err();
-            assert!(faults[0].to_string().contains(part), "{faults:?}");
+            assert!(faults.diagnostics[0].to_string().contains(part), "{faults:?}");
         }
     }
 

@@ -11,6 +11,7 @@ pub mod yaml;
 
 pub use hooks::{CACHE_STATE, Hooks, LINK};
 pub use model::{Axis, AxisValue, Order, Part, Scenario, Setting, Target, TargetServer};
+pub use parser::{Faulty, Rest};
 pub use redaction::replace_values;
 pub use variables::{Variable, variable_names, variables};
 pub use yaml::{Diagnostic, Position};

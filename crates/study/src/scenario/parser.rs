@@ -6,6 +6,24 @@ use super::variables::{VARIABLE_KEYS, Variables};
 use super::yaml::{self, Diagnostic, Entry, Node, Position, Value};
 use std::num::NonZeroU32;
 
+/// The mistakes of a scenario, and what is left of it without them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Faulty {
+    /// All mistakes, in the order of the file.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The rest of the scenario, in which further mistakes can be found. `None` after a syntax error.
+    pub rest: Option<Rest>,
+}
+
+/// A scenario without its faulty values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rest {
+    /// The scenario. In contrast to a scenario without mistakes, it may have no name, target or part.
+    pub scenario: Box<Scenario>,
+    /// Names of the settings that lack a value, because the value is faulty.
+    pub incomplete: Vec<String>,
+}
+
 /// Maximum number of repeats of a cell.
 const REPEATS_MAX: u32 = 1000;
 
@@ -17,6 +35,8 @@ const SERVER_KEYS: [&str; 2] = ["serve", "start"];
 const COLLECT: &str = "collect";
 /// Keys of a link that is written as a map.
 const LINK_KEYS: [&str; 3] = ["down", "up", "congestion"];
+/// Keys of a part.
+const PART_KEYS: [&str; 3] = ["settings", "matrix", "hooks"];
 /// Keys of a scenario.
 const KEYS: [&str; 13] = [
     "name",
@@ -39,20 +59,23 @@ impl Scenario {
     /// variables that `environment` returns.
     ///
     /// # Errors
-    /// Returns all mistakes, in the order of the file. If there is a syntax error, returns only this error.
+    /// Returns all mistakes of the file that can be found without its commands and links.
     pub fn parse(
         text: &str,
         command_line: &[(String, String)],
         environment: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Self, Vec<Diagnostic>> {
-        let root = yaml::parse(text).map_err(|diagnostic| vec![diagnostic])?;
+    ) -> Result<Self, Faulty> {
+        let (root, diagnostics) = yaml::read(text);
         let variables = Variables::new(command_line, environment);
-        let mut parser = Parser { diagnostics: Vec::new(), variables };
-        match (parser.scenario(&root), parser.diagnostics.is_empty()) {
-            (Some(scenario), true) => Ok(scenario),
-            (_, _) => {
-                parser.diagnostics.sort_by_key(|diagnostic| diagnostic.at);
-                Err(parser.diagnostics)
+        let mut parser = Parser { diagnostics, variables, reported: Vec::new(), incomplete: Vec::new() };
+        let scenario = root.and_then(|root| parser.scenario(&root));
+        let Parser { mut diagnostics, incomplete, .. } = parser;
+        match scenario {
+            Some(scenario) if diagnostics.is_empty() => Ok(scenario),
+            rest => {
+                diagnostics.sort_by_key(|diagnostic| diagnostic.at);
+                let rest = rest.map(|scenario| Rest { scenario: Box::new(scenario), incomplete });
+                Err(Faulty { diagnostics, rest })
             }
         }
     }
@@ -62,6 +85,10 @@ impl Scenario {
 struct Parser<'a> {
     diagnostics: Vec<Diagnostic>,
     variables: Variables<'a>,
+    /// Variables without a value that are already reported.
+    reported: Vec<String>,
+    /// Names of the settings with a faulty value.
+    incomplete: Vec<String>,
 }
 
 impl Parser<'_> {
@@ -71,10 +98,8 @@ impl Parser<'_> {
 
     fn scenario(&mut self, root: &Node) -> Option<Scenario> {
         let entries = self.map(root, "a scenario")?;
-        for entry in entries.iter().filter(|entry| !KEYS.contains(&entry.key.as_str())) {
-            self.error(entry.at, unknown(&entry.key, &KEYS, "keys of a scenario"));
-        }
-        let of = |key: &str| entries.iter().find(|entry| entry.key == key);
+        self.refuse_unknown(&entries, &KEYS, "keys of a scenario");
+        let of = |key: &str| find(&entries, key, &KEYS);
         // Parse variables first, because values of other keys refer to them.
         if let Some(vars) = of("vars") {
             self.variables(&vars.node);
@@ -94,7 +119,7 @@ impl Parser<'_> {
             }
         };
         Some(Scenario {
-            // If the name is missing, the parser returns a mistake and no scenario, so this default is never used.
+            // If the name is missing, this is a mistake, and no study has this default.
             name: name.unwrap_or_default(),
             notes: of("notes").and_then(|entry| self.text(&entry.node, "notes")),
             targets,
@@ -109,20 +134,28 @@ impl Parser<'_> {
         })
     }
 
+    /// Reports the keys that are not known.
+    fn refuse_unknown(&mut self, entries: &[Entry], known: &[&str], what: &str) {
+        for entry in entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
+            self.error(entry.at, unknown(&entry.key, known, what));
+        }
+    }
+
     /// Parses the variables. A variable is a value, or a map with a default value and a description.
     fn variables(&mut self, node: &Node) {
         for entry in self.map(node, "vars").unwrap_or_default() {
             let default = match &entry.node.value {
                 Value::Map(inner) => {
-                    for other in inner.iter().filter(|inner| !VARIABLE_KEYS.contains(&inner.key.as_str())) {
-                        self.error(other.at, unknown(&other.key, &VARIABLE_KEYS, "keys of a variable"));
-                    }
-                    inner.iter().find(|inner| inner.key == "default").map(|inner| &inner.node)
+                    self.refuse_unknown(inner, &VARIABLE_KEYS, "keys of a variable");
+                    find(inner, "default", &VARIABLE_KEYS).map(|inner| &inner.node)
                 }
-                Value::Text(_) | Value::List(_) => Some(&entry.node),
+                Value::Null | Value::Text(_) | Value::List(_) => Some(&entry.node),
             };
-            if let Some(value) = default.and_then(|node| self.text(node, &entry.key)) {
-                self.variables.add(&entry.key, value);
+            // A variable without a value gets its value from the command line or from the environment.
+            let Some(node) = default.filter(|node| node.value != Value::Null) else { continue };
+            match self.text(node, &entry.key) {
+                Some(value) => self.variables.add(&entry.key, value),
+                None => self.reported.push(entry.key),
             }
         }
     }
@@ -142,7 +175,7 @@ impl Parser<'_> {
 
     fn targets(&mut self, node: &Node) -> Vec<Target> {
         let entries = self.map(node, "targets").unwrap_or_default();
-        if entries.is_empty() && matches!(node.value, Value::Map(_)) {
+        if entries.is_empty() && matches!(node.value, Value::Map(_) | Value::Null) {
             self.error(node.at, "`targets` is empty; add at least one, e.g. mine: {url: http://host/file}");
         }
         let mut targets = Vec::new();
@@ -152,12 +185,12 @@ impl Parser<'_> {
                 .unwrap_or_default()
                 .into_iter()
                 .partition(|entry| SERVER_KEYS.contains(&entry.key.as_str()));
-            let server = served.first().and_then(|entry| self.server(entry));
+            let server = served.first().map(|entry| self.server(entry));
             if let Some(second) = served.get(1) {
                 self.error(second.at, "`serve` and `start` exclude each other; remove one");
             }
             let (hooks, settings) = self.settings_and_hooks(others);
-            if matches!(entry.node.value, Value::Map(_))
+            if matches!(entry.node.value, Value::Map(_) | Value::Null)
                 && !settings.iter().any(|setting| URL_SETTINGS.contains(&setting.name.as_str()))
             {
                 self.error(entry.at, format!("target `{}` has no `url` and no `url-file`; add one", entry.key));
@@ -168,49 +201,48 @@ impl Parser<'_> {
     }
 
     /// Parses the server of a target.
-    fn server(&mut self, entry: &Entry) -> Option<TargetServer> {
+    fn server(&mut self, entry: &Entry) -> TargetServer {
         if entry.key == "serve" {
-            return Some(TargetServer::Serve(self.settings(&entry.node)));
+            return TargetServer::Serve(self.settings(&entry.node));
         }
         // The shell replaces references to variables, as in hooks.
         match &entry.node.value {
-            Value::Text(command) if !command.is_empty() => Some(TargetServer::Start(command.clone())),
+            Value::Text(command) if !command.is_empty() => TargetServer::Start(command.clone()),
             _ => {
                 self.error(entry.node.at, "`start` must be a command, not a list or a map");
-                None
+                TargetServer::Start(String::new())
             }
         }
     }
 
     fn parts(&mut self, parts: Option<&Entry>, matrix: Option<&Entry>) -> Vec<Part> {
-        match (parts, matrix) {
-            (Some(_), Some(matrix)) => {
-                self.error(matrix.at, "`matrix` and `parts` exclude each other; move the matrix into the parts");
-                Vec::new()
-            }
-            (Some(parts), None) => {
-                let entries = self.map(&parts.node, "parts").unwrap_or_default();
-                entries.iter().filter_map(|entry| self.part(entry)).collect()
-            }
-            (None, matrix) => {
-                let axes = matrix.map(|entry| self.axes(&entry.node)).unwrap_or_default();
-                vec![Part { name: String::new(), settings: Vec::new(), axes, hooks: Hooks::default() }]
-            }
+        if let (Some(_), Some(matrix)) = (parts, matrix) {
+            self.error(matrix.at, "`matrix` and `parts` exclude each other; move the matrix into the parts");
         }
+        let entries = parts.and_then(|parts| self.map(&parts.node, "parts")).unwrap_or_default();
+        if let Some(parts) = parts.filter(|parts| matches!(parts.node.value, Value::Map(_) | Value::Null))
+            && entries.is_empty()
+        {
+            self.error(parts.at, "`parts` is empty; add a part, e.g. parts: {small: {matrix: {concurrency: [1, 8]}}}");
+        }
+        let mut all: Vec<Part> = entries.iter().filter_map(|entry| self.part(entry)).collect();
+        if parts.is_none() || matrix.is_some() {
+            let axes = matrix.map(|entry| self.axes(&entry.node)).unwrap_or_default();
+            all.push(Part { name: String::new(), settings: Vec::new(), axes, hooks: Hooks::default() });
+        }
+        all
     }
 
     fn part(&mut self, entry: &Entry) -> Option<Part> {
         let entries = self.map(&entry.node, "a part")?;
-        let (mut settings, mut axes, mut hooks) = (Vec::new(), Vec::new(), Hooks::default());
-        for inner in &entries {
-            match inner.key.as_str() {
-                "settings" => settings = self.settings(&inner.node),
-                "matrix" => axes = self.axes(&inner.node),
-                "hooks" => hooks = self.hooks(&inner.node),
-                other => self.error(inner.at, unknown(other, &["settings", "matrix", "hooks"], "keys of a part")),
-            }
-        }
-        Some(Part { name: entry.key.clone(), settings, axes, hooks })
+        self.refuse_unknown(&entries, &PART_KEYS, "keys of a part");
+        let of = |key: &str| find(&entries, key, &PART_KEYS);
+        Some(Part {
+            name: entry.key.clone(),
+            settings: of("settings").map(|entry| self.settings(&entry.node)).unwrap_or_default(),
+            axes: of("matrix").map(|entry| self.axes(&entry.node)).unwrap_or_default(),
+            hooks: of("hooks").map(|entry| self.hooks(&entry.node)).unwrap_or_default(),
+        })
     }
 
     fn axes(&mut self, node: &Node) -> Vec<Axis> {
@@ -229,7 +261,12 @@ impl Parser<'_> {
                     ),
                 );
             }
-            axes.push(Axis { name: entry.key, at: entry.at, values });
+            // Without values, there would be no cells to check.
+            if values.is_empty() {
+                self.incomplete.push(entry.key);
+            } else {
+                axes.push(Axis { name: entry.key, at: entry.at, values });
+            }
         }
         axes
     }
@@ -274,6 +311,10 @@ impl Parser<'_> {
             // shell replaces them from its environment.
             let command = match &entry.node.value {
                 Value::Text(command) => Some(command.clone()).filter(|command| !command.is_empty()),
+                Value::Null => {
+                    self.error(entry.node.at, format!("`{}` has no command; write one, or leave it out", entry.key));
+                    None
+                }
                 Value::List(_) | Value::Map(_) => {
                     self.error(entry.node.at, format!("`{}` must be a command, not a list or a map", entry.key));
                     None
@@ -355,9 +396,14 @@ impl Parser<'_> {
     fn values(&mut self, node: &Node, key: &str) -> Vec<(String, Position)> {
         let items = match &node.value {
             Value::List(items) => items.as_slice(),
-            Value::Text(_) | Value::Map(_) => std::slice::from_ref(node),
+            Value::Null | Value::Text(_) | Value::Map(_) => std::slice::from_ref(node),
         };
-        items.iter().filter_map(|item| Some((self.value(item, key)?, item.at))).collect()
+        let known = self.diagnostics.len();
+        let values: Vec<_> = items.iter().filter_map(|item| Some((self.value(item, key)?, item.at))).collect();
+        if values.len() < items.len() || self.diagnostics.len() > known {
+            self.incomplete.push(key.to_owned());
+        }
+        values
     }
 
     fn repeats(&mut self, node: &Node) -> Option<NonZeroU32> {
@@ -388,35 +434,56 @@ impl Parser<'_> {
     }
 
     fn text(&mut self, node: &Node, key: &str) -> Option<String> {
-        let Value::Text(text) = &node.value else {
-            self.error(node.at, format!("`{key}` must be a single value, not a list or a map"));
-            return None;
+        let text = match &node.value {
+            Value::Text(text) => text,
+            Value::Null => {
+                self.error(node.at, format!("`{key}` has no value; write one, or leave the key out"));
+                return None;
+            }
+            Value::List(_) | Value::Map(_) => {
+                self.error(node.at, format!("`{key}` must be a single value, not a list or a map"));
+                return None;
+            }
         };
         match self.variables.fill(text, key) {
             Ok(text) => Some(text),
-            Err(name) => {
-                self.error(
-                    node.at,
-                    format!(
-                        "no variable `{name}`; define it under `vars`, with --set {name}=VALUE, or in the environment"
-                    ),
-                );
+            Err(names) => {
+                names.iter().for_each(|name| self.undefined(node.at, name));
                 None
             }
         }
+    }
+
+    /// Reports a variable without a value at its first use.
+    fn undefined(&mut self, at: Position, name: &str) {
+        if self.reported.iter().any(|known| known == name) {
+            return;
+        }
+        self.reported.push(name.to_owned());
+        let message =
+            format!("no variable `{name}`; define it under `vars`, with --set {name}=VALUE, or in the environment");
+        self.error(at, message);
     }
 
     fn map(&mut self, node: &Node, what: &str) -> Option<Vec<Entry>> {
         match &node.value {
             Value::Map(entries) => Some(entries.clone()),
             // A key without a value counts as an empty map.
-            Value::Text(text) if text.is_empty() || text == "~" => Some(Vec::new()),
+            Value::Null => Some(Vec::new()),
             Value::Text(_) | Value::List(_) => {
                 self.error(node.at, format!("{what} must be a map, e.g. `key: value`"));
                 None
             }
         }
     }
+}
+
+/// Returns the entry with a key. If there is none, returns the entry with an unknown key that is probably a misspelling
+/// of this key, so that the mistakes in its value are found too.
+fn find<'e>(entries: &'e [Entry], key: &str, known: &[&str]) -> Option<&'e Entry> {
+    let is_misspelled =
+        |entry: &&Entry| !known.contains(&entry.key.as_str()) && nearest(&entry.key, known) == Some(key);
+    entries.iter().find(|entry| entry.key == key).or_else(|| entries.iter().find(is_misspelled))
 }
 
 /// Returns the message for an unknown word. The message suggests the most similar known word, or lists all known words

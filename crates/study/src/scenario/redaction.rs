@@ -49,6 +49,7 @@ struct Owner<'n> {
 /// variable, and the node of the value.
 fn collect_values<'n>(node: &'n Node, owner: Owner<'n>, found: &mut Vec<(&'n str, bool, &'n Node)>) {
     match &node.value {
+        Value::Null => {}
         Value::Text(_) => found.push((owner.name, owner.is_variable, node)),
         Value::List(items) => items.iter().for_each(|item| collect_values(item, owner, found)),
         Value::Map(entries) => {

@@ -3,7 +3,7 @@
 use super::{Diagnostic, Order, Scenario};
 
 fn parse(text: &str) -> Result<Scenario, Vec<Diagnostic>> {
-    Scenario::parse(text, &[], &|_| None)
+    Scenario::parse(text, &[], &|_| None).map_err(|faulty| faulty.diagnostics)
 }
 
 #[test]
@@ -82,4 +82,45 @@ matrix:
             "{line} {word}: {shown:#?}"
         );
     }
+}
+
+#[test]
+fn mistakes_do_not_hide_the_rest_of_a_scenario() {
+    let text = "\
+name: t
+vars: {host: '${nowhere}', port: }
+targets:
+  a: {url: 'http://${host}:${port}/${port}${other}', start: [x]}
+  b:
+setings: {duration: , rate: 5, rate: 6}
+matrix: {think: [1s]}
+parts:
+  one: {matirx: {concurrency: [], range: [1MiB, '${host}']}, hooks: {before: }}
+";
+    let faulty = Scenario::parse(text, &[], &|_| None).unwrap_err();
+    let shown: Vec<String> = faulty.diagnostics.iter().map(ToString::to_string).collect();
+    let wanted = [
+        "2:14: no variable `nowhere`",
+        "4:12: no variable `port`",
+        "4:12: no variable `other`",
+        "4:61: `start` must be a command",
+        "5:3: target `b` has no `url`",
+        "6:1: unknown `setings`; did you mean `settings`?",
+        "6:11: `duration` has no value",
+        "6:32: `rate` appears a second time",
+        "7:1: `matrix` and `parts` exclude each other",
+        "9:9: unknown `matirx`; did you mean `matrix`?",
+        "9:31: `concurrency` has no values",
+        "9:70: `before` has no command",
+    ];
+    assert_eq!(shown.len(), wanted.len(), "{shown:#?}");
+    for (shown, wanted) in shown.iter().zip(wanted) {
+        assert!(shown.starts_with(wanted), "{wanted}: {shown}");
+    }
+    let rest = faulty.rest.unwrap();
+    let names = |settings: &[super::Setting]| settings.iter().map(|setting| setting.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&rest.scenario.settings), ["duration", "rate"]);
+    assert_eq!(rest.incomplete, ["url", "duration", "concurrency", "range"]);
+    let axes = rest.scenario.parts.iter().flat_map(|part| &part.axes);
+    assert_eq!(axes.map(|axis| axis.name.as_str()).collect::<Vec<_>>(), ["range", "think"]);
 }

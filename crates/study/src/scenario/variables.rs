@@ -47,20 +47,23 @@ impl<'a> Variables<'a> {
     /// Replaces the references in a value of the setting `key`. `$${` is an escaped `${`.
     ///
     /// # Errors
-    /// Returns the name of the first variable that is not defined.
-    pub fn fill(&self, text: &str, key: &str) -> Result<String, String> {
-        let mut filled = String::new();
+    /// Returns the names of the variables that are not defined.
+    pub fn fill(&self, text: &str, key: &str) -> Result<String, Vec<String>> {
+        let (mut filled, mut undefined) = (String::new(), Vec::new());
         for piece in pieces(text) {
             match piece {
                 Piece::Text(text) => filled.push_str(text),
                 Piece::Name(name) => match self.get(name) {
                     Some(value) => filled.push_str(value),
                     None if RESOLVED_LATER.contains(&key) => filled.push_str(&format!("${{{name}}}")),
-                    None => filled.push_str(&(self.environment)(name).ok_or_else(|| name.to_owned())?),
+                    None => match (self.environment)(name) {
+                        Some(value) => filled.push_str(&value),
+                        None => undefined.push(name.to_owned()),
+                    },
                 },
             }
         }
-        Ok(filled)
+        if undefined.is_empty() { Ok(filled) } else { Err(undefined) }
     }
 }
 
@@ -113,7 +116,7 @@ pub(super) const VARIABLE_KEYS: [&str; 2] = ["default", "about"];
 pub fn variables(text: &str) -> Result<Vec<Variable>, Diagnostic> {
     let root = yaml::parse(text)?;
     let mut all: Vec<Variable> = declared(&root).iter().map(variable).collect();
-    let others = variable_names(text)?.into_iter().filter(|name| !all.iter().any(|known| known.name == *name));
+    let others = names_in(&root).into_iter().filter(|name| !all.iter().any(|known| known.name == *name));
     let others: Vec<Variable> = others.map(|name| Variable { name, default: None, about: None }).collect();
     all.extend(others);
     Ok(all)
@@ -138,22 +141,23 @@ fn variable(entry: &Entry) -> Variable {
 }
 
 /// Returns the names of all variables that a scenario and its hooks declare or refer to. The names are sorted and have
-/// no duplicates.
-///
-/// # Errors
-/// Returns the first syntax error in the text.
-pub fn variable_names(text: &str) -> Result<Vec<String>, Diagnostic> {
-    let root = yaml::parse(text)?;
-    let mut names: Vec<String> = declared(&root).iter().map(|entry| entry.key.clone()).collect();
-    collect_references(&root, false, &mut names);
+/// no duplicates. Returns `None` if the text has a syntax error.
+pub fn variable_names(text: &str) -> Option<Vec<String>> {
+    yaml::read(text).0.map(|root| names_in(&root))
+}
+
+fn names_in(root: &Node) -> Vec<String> {
+    let mut names: Vec<String> = declared(root).iter().map(|entry| entry.key.clone()).collect();
+    collect_references(root, false, &mut names);
     names.sort();
     names.dedup();
-    Ok(names)
+    names
 }
 
 /// Collects the names of the variables in the values of a node.
 fn collect_references(node: &Node, is_hook: bool, names: &mut Vec<String>) {
     match &node.value {
+        Value::Null => {}
         Value::Text(text) if is_hook => names.extend(shell_references(text)),
         Value::Text(text) => {
             names.extend(pieces(text).into_iter().filter_map(|piece| match piece {
@@ -193,7 +197,7 @@ mod tests {
         assert_eq!(fill("http://${host}/${size}${HOME}", "url").unwrap(), "http://set/1MiB/home/me");
         assert_eq!(fill("X: ${HOME} ${size}", "header").unwrap(), "X: ${HOME} 1MiB");
         assert_eq!(fill("$${host} ${", "url").unwrap(), "${host} ${");
-        assert_eq!(fill("${nobody}", "url").unwrap_err(), "nobody");
+        assert_eq!(fill("${nobody} ${host} ${nothing}", "url").unwrap_err(), ["nobody", "nothing"]);
     }
 
     #[test]
@@ -209,7 +213,7 @@ hooks: {before: 'drop ${cache:-all} \"$host\" $(date) $?', after: 'exit $$'}
             variable_names(text).unwrap(),
             ["cache", "declared", "file", "host", "inner", "other", "port", "token"]
         );
-        assert!(variable_names("a: [").is_err());
+        assert_eq!(variable_names("a: ["), None);
     }
 
     #[test]

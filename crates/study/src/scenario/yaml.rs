@@ -3,7 +3,7 @@
 //! Scalars are kept as text. The code that interprets a field decides whether `10` is a number. Anchors, aliases, tags
 //! and duplicate keys are rejected, so that a scenario means what it appears to mean.
 
-use saphyr_parser::{Event, Parser, Span};
+use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use std::fmt;
 use std::ops::Range;
 
@@ -69,6 +69,8 @@ pub struct Node {
 /// A scalar, a list or a map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
+    /// No value, `~` or `null`.
+    Null,
     /// A scalar as it is written, without its quotes.
     Text(String),
     /// A list.
@@ -93,41 +95,71 @@ pub struct Entry {
 /// # Errors
 /// Returns the first syntax error, or the first construct that is not allowed.
 pub fn parse(text: &str) -> Result<Node, Diagnostic> {
+    let (root, diagnostics) = read(text);
+    match (root, diagnostics.into_iter().next()) {
+        (Some(root), None) => Ok(root),
+        (_, Some(first)) => Err(first),
+        (None, None) => Err(Diagnostic::new(Position::START, "the file is empty")),
+    }
+}
+
+/// Parses one document, and continues after constructs that are not allowed. Returns the document without these
+/// constructs, and all mistakes. After a syntax error, the meaning of the rest is not known, so there is no document.
+#[must_use]
+pub fn read(text: &str) -> (Option<Node>, Vec<Diagnostic>) {
     if text.len() > BYTES_MAX {
-        return Err(Diagnostic::new(
-            Position::START,
-            "the file is larger than 1 MiB; split the study into several scenarios",
-        ));
+        let why = "the file is larger than 1 MiB; split the study into several scenarios";
+        return (None, vec![Diagnostic::new(Position::START, why)]);
     }
-    let mut reader = Reader { parser: Parser::new_from_str(text) };
-    let mut root = None;
-    loop {
-        let (event, at, chars) = reader.event()?;
-        match event {
-            Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd | Event::Nothing => {}
-            Event::StreamEnd => break,
-            _ if root.is_some() => {
-                return Err(Diagnostic::new(
-                    at,
-                    "a second document starts here; a file holds one scenario, so remove the `---`",
-                ));
-            }
-            event => root = Some(reader.node(event, (at, chars), 0)?),
+    let mut reader = Reader { parser: Parser::new_from_str(text), diagnostics: Vec::new() };
+    let root = match reader.document() {
+        Ok(root) => root,
+        Err(diagnostic) => {
+            reader.diagnostics.push(diagnostic);
+            None
         }
-    }
-    root.ok_or_else(|| {
-        Diagnostic::new(
-            Position::START,
-            "the file is empty; `plimsoll schema scenario` prints what a scenario may contain",
-        )
-    })
+    };
+    (root, reader.diagnostics)
 }
 
 struct Reader<'t> {
     parser: Parser<'t, saphyr_parser::StrInput<'t>>,
+    /// Constructs that are not allowed.
+    diagnostics: Vec<Diagnostic>,
 }
 
 impl<'t> Reader<'t> {
+    fn document(&mut self) -> Result<Option<Node>, Diagnostic> {
+        let mut root = None;
+        let mut is_begun = false;
+        loop {
+            let (event, at, chars) = self.event()?;
+            match event {
+                Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd | Event::Nothing => {}
+                Event::StreamEnd => break,
+                _ if is_begun => {
+                    self.refuse(at, "a second document starts here; a file holds one scenario, so remove the `---`");
+                    return Ok(root);
+                }
+                event => {
+                    is_begun = true;
+                    root = self.node(event, (at, chars), 0)?;
+                }
+            }
+        }
+        if !is_begun {
+            self.refuse(
+                Position::START,
+                "the file is empty; `plimsoll schema scenario` prints what a scenario may contain",
+            );
+        }
+        Ok(root)
+    }
+
+    fn refuse(&mut self, at: Position, message: impl Into<String>) {
+        self.diagnostics.push(Diagnostic::new(at, message));
+    }
+
     fn event(&mut self) -> Result<(Event<'t>, Position, Range<usize>), Diagnostic> {
         match self.parser.next() {
             Some(Ok((event, span))) => Ok((event, position(span), span.start.index()..span.end.index())),
@@ -139,29 +171,39 @@ impl<'t> Reader<'t> {
         }
     }
 
+    /// Parses a value. Returns `None` for an alias, because its value is elsewhere.
     fn node(
         &mut self,
         event: Event<'_>,
         (at, chars): (Position, Range<usize>),
         depth: usize,
-    ) -> Result<Node, Diagnostic> {
+    ) -> Result<Option<Node>, Diagnostic> {
         if depth > DEPTH_MAX {
             return Err(Diagnostic::new(at, format!("lists and maps are nested more than {DEPTH_MAX} levels deep")));
         }
-        let unwanted = |what: &str| Err(Diagnostic::new(at, format!("{what} is not supported; write the value out")));
-        match event {
-            Event::Alias(_) => unwanted("an alias (*name)"),
+        let unwanted = match &event {
+            Event::Alias(_) => Some("an alias (*name)"),
             Event::Scalar(_, _, anchor, _) | Event::SequenceStart(anchor, _) | Event::MappingStart(anchor, _)
-                if anchor != 0 =>
+                if *anchor != 0 =>
             {
-                unwanted("an anchor (&name)")
+                Some("an anchor (&name)")
             }
             Event::Scalar(_, _, _, Some(_)) | Event::SequenceStart(_, Some(_)) | Event::MappingStart(_, Some(_)) => {
-                unwanted("a tag (!name)")
+                Some("a tag (!name)")
             }
-            Event::Scalar(text, ..) => Ok(Node { at, chars, value: Value::Text(text.into_owned()) }),
-            Event::SequenceStart(..) => self.list(at, chars, depth),
-            Event::MappingStart(..) => self.map(at, chars, depth),
+            _ => None,
+        };
+        if let Some(what) = unwanted {
+            self.refuse(at, format!("{what} is not supported; write the value out"));
+        }
+        match event {
+            Event::Alias(_) => Ok(None),
+            Event::Scalar(text, ScalarStyle::Plain, ..) if ["", "~", "null"].contains(&text.as_ref()) => {
+                Ok(Some(Node { at, chars, value: Value::Null }))
+            }
+            Event::Scalar(text, ..) => Ok(Some(Node { at, chars, value: Value::Text(text.into_owned()) })),
+            Event::SequenceStart(..) => self.list(at, chars, depth).map(Some),
+            Event::MappingStart(..) => self.map(at, chars, depth).map(Some),
             _ => Err(Diagnostic::new(at, "expected a value")),
         }
     }
@@ -173,26 +215,34 @@ impl<'t> Reader<'t> {
             if event == Event::SequenceEnd {
                 return Ok(Node { at, chars, value: Value::List(nodes) });
             }
-            nodes.push(self.node(event, (at_item, item), depth + 1)?);
+            nodes.extend(self.node(event, (at_item, item), depth + 1)?);
         }
     }
 
     fn map(&mut self, at: Position, chars: Range<usize>, depth: usize) -> Result<Node, Diagnostic> {
         let mut entries: Vec<Entry> = Vec::new();
         loop {
-            let (event, at_key, key) = self.event()?;
+            let (event, at_key, chars_of_key) = self.event()?;
             if event == Event::MappingEnd {
                 return Ok(Node { at, chars, value: Value::Map(entries) });
             }
-            let Value::Text(key) = self.node(event, (at_key, key), depth + 1)?.value else {
-                return Err(Diagnostic::new(at_key, "a key is a word, not a list or a map"));
+            let key = self.node(event, (at_key, chars_of_key), depth + 1)?.map(|node| node.value);
+            let (event, at_value, chars_of_value) = self.event()?;
+            let node = self.node(event, (at_value, chars_of_value), depth + 1)?;
+            let key = match key {
+                Some(Value::Text(key)) => key,
+                Some(Value::Null | Value::List(_) | Value::Map(_)) | None => {
+                    self.refuse(at_key, "a key must be a word");
+                    continue;
+                }
             };
             if entries.iter().any(|entry| entry.key == key) {
-                return Err(Diagnostic::new(at_key, format!("`{key}` appears a second time; remove one of them")));
+                self.refuse(at_key, format!("`{key}` appears a second time; remove one of them"));
+                continue;
             }
-            let (event, at_value, value) = self.event()?;
-            let node = self.node(event, (at_value, value), depth + 1)?;
-            entries.push(Entry { key, at: at_key, node });
+            // The parser reports a missing value at the next key.
+            let of_key = |node: Node| if node.value == Value::Null { Node { at: at_key, ..node } } else { node };
+            entries.extend(node.map(|node| Entry { key, at: at_key, node: of_key(node) }));
         }
     }
 }
@@ -229,7 +279,7 @@ mod tests {
             ("a: &x 1\nb: *x\n", at(1, 4), "anchor"),
             ("a: !int 1\n", at(1, 4), "tag"),
             ("a: 1\n---\nb: 2\n", at(3, 1), "second document"),
-            ("? [a]\n: 1\n", at(1, 3), "a key is a word"),
+            ("? [a]\n: 1\n", at(1, 3), "a key must be a word"),
             ("a: [1, 2\nb: 3\n", at(2, 1), "not YAML"),
         ] {
             let diagnostic = parse(text).unwrap_err();
@@ -237,6 +287,20 @@ mod tests {
             assert_eq!(diagnostic.at.line, place.line, "{text:?}: {diagnostic}");
         }
         assert!(parse(&"[".repeat(100)).is_err());
+    }
+
+    #[test]
+    fn reading_goes_on_after_constructs_that_are_not_allowed() {
+        let (root, diagnostics) = read("a: &x 1\na: 2\nb: *x\nc: !int 3\nd:\ne: ''\n---\nf: 1\n");
+        let lines: Vec<usize> = diagnostics.iter().map(|diagnostic| diagnostic.at.line).collect();
+        assert_eq!(lines, [1, 2, 3, 4, 8], "{diagnostics:?}");
+        let Some(Node { value: Value::Map(entries), .. }) = root else { panic!() };
+        let values: Vec<(&str, &Value)> = entries.iter().map(|entry| (entry.key.as_str(), &entry.node.value)).collect();
+        let text = |text: &str| Value::Text(text.to_owned());
+        assert_eq!(values, [("a", &text("1")), ("c", &text("3")), ("d", &Value::Null), ("e", &text(""))]);
+        assert_eq!(entries[2].node.at, at(5, 1));
+        let (root, diagnostics) = read("a: &x 1\nb: [1, 2\nc: 3\n");
+        assert!(root.is_none() && diagnostics.len() == 2, "{diagnostics:?}");
     }
 
     proptest! {

@@ -41,7 +41,9 @@ impl AssumedRole {
     #[must_use]
     pub fn refusal(bytes: &[u8]) -> Option<ErrorCode> {
         let root = Element::parse(bytes).ok()?;
-        let error = if root.is("Error") { &root } else { root.children("Error").next()? };
+        // Some services have a list of errors, as EC2 does.
+        let list = root.children("Errors").next();
+        let error = if root.is("Error") { &root } else { list.unwrap_or(&root).children("Error").next()? };
         error.text("Code").map(ErrorCode::from_name)
     }
 }
@@ -93,6 +95,8 @@ mod tests {
         let nested = b"<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code><Message>m</Message></Error>\
                        <RequestId>r</RequestId></ErrorResponse>";
         assert_eq!(AssumedRole::refusal(nested), Some(ErrorCode::AccessDenied));
+        let list = b"<ErrorResponse><Errors><Error><Code>AccessDenied</Code></Error></Errors></ErrorResponse>";
+        assert_eq!(AssumedRole::refusal(list), Some(ErrorCode::AccessDenied));
         assert_eq!(AssumedRole::refusal(b"<Error><Code>ExpiredToken</Code></Error>"), Some(ErrorCode::ExpiredToken));
         assert_eq!(AssumedRole::refusal(EXAMPLE.as_bytes()), None);
         assert_eq!(AssumedRole::refusal(b"no"), None);

@@ -179,14 +179,16 @@ fn refused(what: &str, allowed: &str) -> Failure {
 fn value<T>(node: &Node, parse: impl FnOnce(&str) -> Result<T, String>) -> Result<T, Diagnostic> {
     match &node.value {
         Value::Text(text) => parse(text).map_err(|why| Diagnostic::new(node.at, why)),
-        Value::List(_) | Value::Map(_) => Err(Diagnostic::new(node.at, "write a single value here")),
+        Value::Null | Value::List(_) | Value::Map(_) => Err(Diagnostic::new(node.at, "write a single value here")),
     }
 }
 
 fn list(node: &Node) -> Result<Vec<&Node>, Diagnostic> {
     match &node.value {
         Value::List(nodes) => Ok(nodes.iter().collect()),
-        Value::Text(_) | Value::Map(_) => Err(Diagnostic::new(node.at, "write a list here, for example [a, b]")),
+        Value::Null | Value::Text(_) | Value::Map(_) => {
+            Err(Diagnostic::new(node.at, "write a list here, for example [a, b]"))
+        }
     }
 }
 

@@ -124,8 +124,7 @@ pub fn check(args: &Args) -> Result<(), Failure> {
     match &args.other {
         None => get::plan::of(&args.get).map(|_| ()),
         Some(OtherLoad::Put(args)) => put::plan(&args.put).map(|_| ()),
-        // Checking a mix would require a request to the target, for the record of its dataset.
-        Some(OtherLoad::Mix(_)) => Ok(()),
+        Some(OtherLoad::Mix(args)) => mix::check(&args.mix),
     }
 }
 

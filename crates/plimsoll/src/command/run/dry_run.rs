@@ -1,4 +1,5 @@
-//! The dry run of a study: the command line of every cell, with the expected time, bytes and costs.
+//! The dry run of a study: its cells with the expected time, bytes and costs. The full text also has the command line
+//! and the hooks of every cell.
 
 use super::{Planned, command};
 use crate::command::fill::{self, Estimate};
@@ -98,42 +99,110 @@ fn bytes_of_op(plan: &Plan) -> Option<f64> {
     }
 }
 
-/// Returns the text of a dry run. `assumed` is a speed in bytes per second.
-pub fn text(scenario: &Scenario, planned: &[Planned], assumed: Option<f64>) -> String {
-    let mut text = format!("{}: {}\n\n", scenario.name, plural(planned.len() as u64, "trial"));
-    let repeats = scenario.repeats.get();
-    let (mut total, mut moved) = (TotalTime::default(), 0.0);
-    for trial in planned.iter().filter(|trial| trial.repeat == 0) {
-        let Projected { time, is_limit, bytes, costs } = project(&trial.command, assumed);
-        total.add(time, is_limit, repeats);
-        moved += bytes.unwrap_or_default() * f64::from(repeats);
-        let words = crate::redact::command_line(trial.command.arguments.iter().cloned());
-        let of: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-        let limit = if is_limit { "at most " } else { "" };
-        let time = time.map(|time| format!("{limit}{}", format_span(rounded(time))));
-        let time = time.unwrap_or_else(|| "until done".to_owned());
-        let most = bytes.map(|bytes| format!(", at most {}", shown(bytes))).unwrap_or_default();
-        text.push_str(&format!(
-            "  {}, {}: {repeats} × {time}{most}\n    plimsoll {} {}\n",
-            escape(&trial.cell),
-            escape(&trial.target),
-            trial.command.name,
-            escape(&of.join(" "))
-        ));
-        if let Some(costs) = costs {
-            text.push_str(&format!("    costs: {costs}\n"));
-        }
-        for (name, command) in trial.command.hooks.named() {
-            if let Some(command) = command {
-                text.push_str(&format!("    {name}: {}\n", escape(command)));
-            }
-        }
+/// Maximum number of lines of a dry run that fits on the first screen.
+const LINES_MAX: usize = 24;
+/// Maximum number of values of an axis to list. If there are more, only the first and the last are listed.
+const VALUES_MAX: usize = 4;
+
+/// Returns the text of a dry run. `assumed` is a speed in bytes per second. Unless the user asked for the `full` text, a
+/// long text has a line for each part of the study instead of each cell.
+pub fn text(scenario: &Scenario, planned: &[Planned], assumed: Option<f64>, full: bool) -> String {
+    let title = format!("{}: {}\n\n", scenario.name, plural(planned.len() as u64, "trial"));
+    let trials: Vec<(&Planned, Projected)> = planned
+        .iter()
+        .filter(|trial| trial.repeat == 0)
+        .map(|trial| (trial, project(&trial.command, assumed)))
+        .collect();
+    let end = totals(scenario, &trials, assumed);
+    let details: String = trials.iter().map(|(trial, expected)| of_trial(scenario, trial, expected)).collect();
+    let whole = format!("{title}{details}{end}");
+    if full || whole.lines().count() <= LINES_MAX {
+        return whole;
     }
-    text.push_str(&format!("\nprojected time: {total}\n"));
+    let lines: String = (0..scenario.parts.len()).filter_map(|part| of_part(scenario, part, &trials)).collect();
+    format!("{title}{lines}{end}--full also prints every cell with its command, hooks and costs\n")
+}
+
+/// Returns the expected time and bytes of all trials, and what is not known about them.
+fn totals(scenario: &Scenario, trials: &[(&Planned, Projected)], assumed: Option<f64>) -> String {
+    let repeats = scenario.repeats.get();
+    let moved: f64 = trials.iter().filter_map(|(_, expected)| expected.bytes).sum::<f64>() * f64::from(repeats);
+    let mut text =
+        format!("\nprojected time: {}\n", TotalTime::of(trials.iter().map(|(_, expected)| expected), repeats));
+    let unknown = trials.iter().filter(|(_, expected)| expected.bytes.is_none()).count() as u64 * u64::from(repeats);
     if moved > 0.0 {
-        text.push_str(&format!("projected bytes: at most {}\n", shown(moved)));
+        text.push_str(&format!("projected bytes: at most {}", shown(moved)));
+        let rest = format!(", and those of {}, which are not known", plural(unknown, "trial"));
+        text.push_str(if unknown > 0 { &rest } else { "" });
+        text.push('\n');
+    }
+    if unknown > 0 && assumed.is_none() {
+        text.push_str("not known: speeds; --assume 1.25GB/s, for example, projects more times and bytes\n");
     }
     text
+}
+
+/// Returns the lines of a trial: its time and bytes, its command, its costs and its hooks.
+fn of_trial(scenario: &Scenario, trial: &Planned, expected: &Projected) -> String {
+    let Projected { time, is_limit, bytes, costs } = expected;
+    let words = crate::redact::command_line(trial.command.arguments.iter().cloned());
+    let of: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    let limit = if *is_limit { "at most " } else { "" };
+    let time = time.map(|time| format!("{limit}{}", format_span(rounded(time))));
+    let time = time.unwrap_or_else(|| "until done".to_owned());
+    let most = bytes.map(|bytes| format!(", at most {}", shown(bytes))).unwrap_or_default();
+    let mut text = format!(
+        "  {}, {}: {} × {time}{most}\n    plimsoll {} {}\n",
+        escape(&trial.cell),
+        escape(&trial.target),
+        scenario.repeats,
+        trial.command.name,
+        escape(&of.join(" "))
+    );
+    if let Some(costs) = costs {
+        text.push_str(&format!("    costs: {costs}\n"));
+    }
+    for (name, command) in trial.command.hooks.named() {
+        if let Some(command) = command {
+            text.push_str(&format!("    {name}: {}\n", escape(command)));
+        }
+    }
+    text
+}
+
+/// Returns two lines for a part of the study: its time, and its axes. Returns `None` if no trial is of this part.
+fn of_part(scenario: &Scenario, part: usize, trials: &[(&Planned, Projected)]) -> Option<String> {
+    let own: Vec<&(&Planned, Projected)> = trials.iter().filter(|(trial, _)| trial.part == part).collect();
+    if own.is_empty() {
+        return None;
+    }
+    let part = scenario.parts.get(part)?;
+    let name = if part.name.is_empty() { "all" } else { part.name.as_str() };
+    let distinct = |of: fn(&Planned) -> &str| {
+        let mut names: Vec<&str> = own.iter().map(|(trial, _)| of(trial)).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.len() as u64
+    };
+    let (cells, targets) = (distinct(|trial| &trial.cell), distinct(|trial| &trial.target));
+    let repeats = scenario.repeats.get();
+    let time = TotalTime::of(own.iter().map(|(_, expected)| expected), repeats);
+    let mut text = format!(
+        "  {}: {} on {}, {}: {time}\n",
+        escape(name),
+        plural(cells, "cell"),
+        plural(targets, "target"),
+        plural(u64::from(repeats), "repeat")
+    );
+    for axis in &part.axes {
+        let labels: Vec<&str> = axis.values.iter().map(|value| value.label.as_str()).collect();
+        let listed = match labels.as_slice() {
+            [first, .., last] if labels.len() > VALUES_MAX => format!("{first} to {last} ({} values)", labels.len()),
+            labels => labels.join(", "),
+        };
+        text.push_str(&format!("    {}: {}\n", escape(&axis.name), escape(&listed)));
+    }
+    Some(text)
 }
 
 /// Expected time of all trials.
@@ -150,6 +219,13 @@ struct TotalTime {
 }
 
 impl TotalTime {
+    /// Returns the time of these trials and their repeats.
+    fn of<'p>(trials: impl Iterator<Item = &'p Projected>, repeats: u32) -> Self {
+        let mut total = Self::default();
+        trials.for_each(|expected| total.add(expected.time, expected.is_limit, repeats));
+        total
+    }
+
     fn add(&mut self, time: Option<Duration>, is_limit: bool, repeats: u32) {
         let trials = u64::from(repeats);
         match time {

@@ -6,34 +6,53 @@ use super::served_address::is_served;
 use super::target_process::TargetProcess;
 use crate::command::link::{Held, Holder, PathArgs};
 use crate::failure::Failure;
-use link::LinkSetting;
+use link::{DirectionSpec, LinkSetting, SpecError};
 use std::path::Path;
+use study::matrix::TrialCommand;
 use study::scenario::{Diagnostic, LINK, Position, Target};
 use wire::Url;
 
-/// Returns the mistakes in the links of all trials, each mistake only once.
-pub fn check(planned: &[Planned]) -> Vec<Diagnostic> {
+/// Returns the mistakes in the links of all trials, each mistake only once. `has_wrong_url` returns whether the URLs of a
+/// trial are known to be wrong.
+pub fn check(planned: &[Planned], has_wrong_url: &dyn Fn(&TrialCommand) -> bool) -> Vec<Diagnostic> {
     let mut faults: Vec<Diagnostic> = Vec::new();
     for trial in planned {
         let Some(text) = &trial.command.link else { continue };
         let place = trial.command.positions.iter().find(|(name, _)| name == LINK);
-        let mistake = match text.parse::<LinkSetting>() {
-            Err(error) => Some(error.to_string()),
-            Ok(_) if is_served(trial) => None,
+        let mistakes = match text.parse::<LinkSetting>() {
+            Err(error) => of_items(text, error).iter().map(ToString::to_string).collect(),
+            Ok(_) if is_served(trial) => Vec::new(),
             Ok(setting) if setting.congestion.is_some() => {
                 let target = &trial.target;
-                Some(format!(
+                vec![format!(
                     "target `{target}` is reached through a relay, which cannot set `congestion`; leave it out"
-                ))
+                )]
             }
-            Ok(_) => target_of(trial).err(),
+            Ok(_) if has_wrong_url(&trial.command) => Vec::new(),
+            Ok(_) => target_of(trial).err().into_iter().collect(),
         };
-        let fault = mistake.map(|mistake| {
-            Diagnostic::new(place.map_or(Position::START, |(_, at)| *at), format!("`{LINK}`: {mistake}"))
-        });
-        faults.extend(fault.filter(|fault| !faults.contains(fault)));
+        for mistake in mistakes {
+            let at = place.map_or(Position::START, |(_, at)| *at);
+            let fault = Diagnostic::new(at, format!("`{LINK}`: {mistake}"));
+            if !faults.contains(&fault) {
+                faults.push(fault);
+            }
+        }
     }
     faults
+}
+
+/// Returns the mistakes in the single items of a link, or else its first mistake.
+fn of_items(text: &str, first: SpecError) -> Vec<SpecError> {
+    let of_word = |word: &str| match word.split_once('=') {
+        Some(("congestion", _)) => Vec::new(),
+        Some(("down" | "up", items)) => {
+            items.split(',').filter_map(|item| item.parse::<DirectionSpec>().err()).collect()
+        }
+        _ => word.split(',').filter_map(|item| item.parse::<DirectionSpec>().err()).collect::<Vec<_>>(),
+    };
+    let found: Vec<SpecError> = text.split_whitespace().flat_map(of_word).collect();
+    if found.is_empty() { vec![first] } else { found }
 }
 
 /// Gets the permission to make paths, if a trial needs a path. Call this function before this process starts its first
@@ -72,7 +91,7 @@ pub(super) struct OpenLink {
 
 impl OpenLink {
     pub fn new(text: &str, seed: u64) -> Result<Self, Failure> {
-        let setting = text.parse().map_err(|error: link::SpecError| Failure::usage(error))?;
+        let setting = text.parse().map_err(|error: SpecError| Failure::usage(error))?;
         Ok(Self { text: text.to_owned(), setting, seed, servers: Vec::new(), path: None, relays: Vec::new() })
     }
 

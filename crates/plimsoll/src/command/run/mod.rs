@@ -2,6 +2,7 @@
 //! line, or a fill. Every trial has its own directory. A study that was stopped can be resumed.
 
 mod dry_run;
+mod flag_mistakes;
 mod hooks;
 mod links;
 mod run_trials;
@@ -27,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use study::matrix::{self, Cell, TrialCommand};
 use study::scenario::yaml::BYTES_MAX;
-use study::scenario::{self, Diagnostic, Scenario, Target, Variable};
+use study::scenario::{self, Diagnostic, Faulty, Rest, Scenario, Target, Variable};
 use study::trial_order;
 
 /// The flags of `run`.
@@ -44,7 +45,8 @@ pub struct Args {
     /// values.
     #[arg(long, value_name = "AXIS=VALUE", value_parser = pair)]
     pub only: Vec<(String, String)>,
-    /// Print the cells with their commands and expected times, but run nothing.
+    /// Print the cells with their expected times, but run nothing. A long list only has the parts of the study, unless
+    /// --full is given.
     #[arg(long)]
     pub dry_run: bool,
     /// Print the variables of the scenario with their defaults, but run nothing.
@@ -62,6 +64,9 @@ pub struct Args {
     /// Print the result as JSON.
     #[arg(long)]
     pub json: bool,
+    /// Print all columns of the result. With --dry-run, print the command and the hooks of every cell.
+    #[arg(long, conflicts_with = "json")]
+    pub full: bool,
     /// Also write the result as an HTML file with charts, which opens offline [default: DIR/report.html].
     #[arg(long, value_name = "FILE", value_parser = load::output_file, num_args = 0..=1)]
     pub html: Option<Option<PathBuf>>,
@@ -95,6 +100,8 @@ fn speed(text: &str) -> Result<f64, String> {
 /// A trial with everything needed to run it.
 #[derive(Clone)]
 struct Planned {
+    /// Index of the cell's part in the scenario.
+    part: usize,
     cell: String,
     target: String,
     repeat: u32,
@@ -117,23 +124,18 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         let variables = scenario::variables(&text).map_err(|fault| faulty(vec![fault]))?;
         return console::print(&listed(&variables)).map(|()| ExitCode::SUCCESS);
     }
-    validation::set(&text, &args.set, &file)?;
-    let scenario = Scenario::parse(&text, &args.set, &|name| std::env::var(name).ok()).map_err(faulty)?;
-    let faults = [validation::names(&scenario), validation::servers(&scenario)].concat();
-    if !faults.is_empty() {
-        return Err(faulty(faults));
-    }
-    let planned = plan(&scenario, args)?;
-    let faults = validation::settings(&planned);
-    if !faults.is_empty() {
-        return Err(faulty(faults));
-    }
-    let faults = links::check(&planned);
-    if !faults.is_empty() {
-        return Err(faulty(faults));
-    }
+    let used = validation::set(&text, &args.set, &file);
+    let scenario = match parse(&text, args) {
+        Ok(scenario) => scenario,
+        Err(faults) => {
+            used.unwrap_or_else(|unused| console::eprintln(&escape(&unused.into_message())));
+            return Err(faulty(faults));
+        }
+    };
+    used?;
+    let planned = plan(&scenario, &args.only)?;
     if args.dry_run {
-        return console::print(&dry_run::text(&scenario, &planned, args.assume)).map(|()| ExitCode::SUCCESS);
+        return console::print(&dry_run::text(&scenario, &planned, args.assume, args.full)).map(|()| ExitCode::SUCCESS);
     }
     args.ci.check_files(args.html.as_ref(), args.out.as_deref().or(args.resume.as_deref()))?;
     links::gain_permissions(&planned)?;
@@ -161,6 +163,21 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
 }
 
+/// Parses a scenario. Returns all mistakes of the file: those of its structure, and those in its settings and links.
+fn parse(text: &str, args: &Args) -> Result<Scenario, Vec<Diagnostic>> {
+    let (mut faults, rest) = match Scenario::parse(text, &args.set, &|name| std::env::var(name).ok()) {
+        Ok(scenario) => (Vec::new(), Some(Rest { scenario: Box::new(scenario), incomplete: Vec::new() })),
+        Err(Faulty { diagnostics, rest }) => (diagnostics, rest),
+    };
+    let Some(rest) = rest else { return Err(faults) };
+    faults.extend(validation::mistakes(&rest, &args.only));
+    if faults.is_empty() {
+        return Ok(*rest.scenario);
+    }
+    faults.sort_by_key(|fault| fault.at);
+    Err(faults)
+}
+
 /// Returns a list of variables with their defaults and descriptions.
 fn listed(variables: &[Variable]) -> String {
     if variables.is_empty() {
@@ -186,7 +203,7 @@ fn finish(args: &Args, base: &Path, broken_off: Option<ExitStatus>) -> Result<Ex
     let records = store::read_study(base).map_err(|error| saved::cannot_read_back(&error))?;
     let (mut study, concluded) = saved::study::read(base, &records)?;
     study.study.broken_off = broken_off;
-    saved::study::print(&study, if args.json { OutputFormat::Json } else { OutputFormat::Text }, false)?;
+    saved::study::print(&study, OutputFormat::Text.or(args.json, args.full), false)?;
     if let Some(file) = &args.html {
         saved::study::write_html(&study, base, file.as_deref())?;
     }
@@ -209,11 +226,23 @@ fn read(path: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Returns the trials that the flags select, in order.
-fn plan(scenario: &Scenario, args: &Args) -> Result<Vec<Planned>, Failure> {
-    let cells = matrix::cells(scenario).ok_or_else(|| {
-        Failure::usage(format!("the matrix has more than {} cells: remove values or axes", matrix::CELLS_MAX))
-    })?;
+/// Returns the trials that `--only` selects, in order.
+fn plan(scenario: &Scenario, only: &[(String, String)]) -> Result<Vec<Planned>, Failure> {
+    let planned = select(scenario, only).unwrap_or_default();
+    if planned.is_empty() {
+        let given: Vec<String> = only.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        return Err(Failure::usage(format!(
+            "--only {} selects no trial: this scenario has {}",
+            escape(&given.join(" --only ")),
+            selectable(scenario)
+        )));
+    }
+    Ok(planned)
+}
+
+/// Returns the trials that `only` selects, in order. Returns `None` if the matrix has too many cells.
+fn select(scenario: &Scenario, only: &[(String, String)]) -> Option<Vec<Planned>> {
+    let cells = matrix::cells(scenario)?;
     let is = |name: &str, value: &str, cell: &Cell, target: &str| match name {
         "target" => target == value,
         "part" => scenario.parts.get(cell.part).is_some_and(|part| part.name == value),
@@ -221,9 +250,7 @@ fn plan(scenario: &Scenario, args: &Args) -> Result<Vec<Planned>, Failure> {
     };
     // Several values of one name are alternatives.
     let wanted = |cell: &Cell, target: &str| {
-        args.only
-            .iter()
-            .all(|(name, _)| args.only.iter().any(|(other, value)| other == name && is(name, value, cell, target)))
+        only.iter().all(|(name, _)| only.iter().any(|(other, value)| other == name && is(name, value, cell, target)))
     };
     let mut planned = Vec::new();
     for trial in trial_order::trials(scenario, cells.len()) {
@@ -233,6 +260,7 @@ fn plan(scenario: &Scenario, args: &Args) -> Result<Vec<Planned>, Failure> {
         }
         let of_target = matrix::directory_name(&target.name);
         planned.push(Planned {
+            part: cell.part,
             cell: cell.label(scenario),
             target: target.name.clone(),
             repeat: trial.repeat,
@@ -241,15 +269,7 @@ fn plan(scenario: &Scenario, args: &Args) -> Result<Vec<Planned>, Failure> {
             hook_environment: matrix::hook_environment(scenario, cell, target, trial.repeat),
         });
     }
-    if planned.is_empty() {
-        let given: Vec<String> = args.only.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        return Err(Failure::usage(format!(
-            "--only {} selects no trial: this scenario has {}",
-            escape(&given.join(" --only ")),
-            selectable(scenario)
-        )));
-    }
-    Ok(planned)
+    Some(planned)
 }
 
 /// Returns the command of a trial. The address of a server that the study starts is still a placeholder.

@@ -38,8 +38,8 @@ pub fn with_placeholder(mut command: TrialCommand, server: &TargetServer) -> Tri
 fn with_list(word: String, server: &TargetServer) -> Vec<String> {
     let Some((_, own)) = LISTS.into_iter().find(|(list, _)| *list == word) else { return vec![word] };
     let TargetServer::Serve(settings) = server else { return vec![word] };
-    // The flags of the server were checked before.
-    let Ok(serve) = serve::Args::parse(flags(settings)) else { return vec![word] };
+    // If the flags of the server are faulty, this is reported, and the list is not known.
+    let Ok(serve) = serve::Args::parse(flags(settings)) else { return vec![WORD.to_owned()] };
     let paths = serve.stand_in.listed_paths(LISTED_MAX).filter(|path| !own || serve.stand_in.is_own(path));
     let urls: Vec<String> = paths.map(|path| format!("{WORD}{path}")).collect();
     if urls.is_empty() { vec![word] } else { urls }

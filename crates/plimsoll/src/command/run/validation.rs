@@ -1,15 +1,16 @@
 //! Checks of a study before it starts. The checks report the position of every mistake.
 
-use super::{Planned, command};
+use super::flag_mistakes::{Checks, FlagMistake};
+use super::{Planned, command, links, select};
 use crate::command::load_command::LoadCommand;
-use crate::command::schema::scenario::NO_SETTINGS;
+use crate::command::schema::scenario::{COMMANDS, NO_SETTINGS};
 use crate::command::serve;
 use crate::failure::Failure;
 use crate::usage_errors;
 use report::escape::escape;
 use std::ffi::OsString;
 use study::matrix::{self, TrialCommand};
-use study::scenario::{self, Diagnostic, Position, Scenario, TargetServer};
+use study::scenario::{self, Axis, Diagnostic, Part, Position, Rest, Scenario, Setting, TargetServer};
 
 /// Flags of `serve` that the study sets itself.
 const CHOSEN_BY_STUDY: [&str; 3] = ["listen", "stop-after", "until-stdin-closes"];
@@ -17,17 +18,80 @@ const CHOSEN_BY_STUDY: [&str; 3] = ["listen", "stop-after", "until-stdin-closes"
 /// Refuses variables that the scenario does not use, because they would have no effect.
 pub fn set(text: &str, set: &[(String, String)], file: &str) -> Result<(), Failure> {
     // If the YAML is invalid, the parser of the scenario reports it with its position.
-    let Ok(names) = scenario::variable_names(text) else { return Ok(()) };
-    let Some((name, _)) = set.iter().find(|(name, _)| !names.contains(name)) else { return Ok(()) };
-    let known = match names.as_slice() {
-        [] => "variables".to_owned(),
-        names => format!("such variable; its variables are {}", names.join(", ")),
+    let Some(names) = scenario::variable_names(text) else { return Ok(()) };
+    let unused: Vec<&str> = set.iter().map(|(name, _)| name.as_str()).filter(|name| !is_in(name, &names)).collect();
+    let known = match (unused.len(), names.as_slice()) {
+        (0, _) => return Ok(()),
+        (_, []) => "variables".to_owned(),
+        (1, names) => format!("such variable; its variables are {}", names.join(", ")),
+        (_, names) => format!("such variables; its variables are {}", names.join(", ")),
     };
-    Err(Failure::usage(format!("--set {}: {file} has no {known}", escape(name))))
+    Err(Failure::usage(format!("--set {}: {file} has no {known}", escape(&unused.join(", --set ")))))
+}
+
+fn is_in(name: &str, names: &[String]) -> bool {
+    names.iter().any(|known| known == name)
+}
+
+/// Returns the mistakes that the parser of scenarios cannot find, because they are in the values of settings, in the
+/// order of the file. `only` selects trials, as in [`select`].
+pub fn mistakes(Rest { scenario, incomplete }: &Rest, only: &[(String, String)]) -> Vec<Diagnostic> {
+    let mut faults = [names(scenario), servers(scenario, incomplete)].concat();
+    let planned = match select(scenario, only) {
+        // The caller reports a selection without trials. Nothing says then which trials are meant.
+        Some(planned) if planned.is_empty() => select(scenario, &[]).unwrap_or_default(),
+        Some(planned) => planned,
+        None => {
+            let axis = scenario.parts.iter().flat_map(|part| &part.axes).next_back();
+            let why = format!("the matrix has more than {} cells; remove values or axes", matrix::CELLS_MAX);
+            faults.push(Diagnostic::new(axis.map_or(Position::START, |axis| axis.at), why));
+            select(&axis_by_axis(scenario), only).unwrap_or_default()
+        }
+    };
+    faults.extend(settings(&planned, incomplete));
+    let is_faulty = |at: &Position| faults.iter().any(|fault| fault.at == *at);
+    let links = links::check(&planned, &|trial| {
+        let mut urls = trial.positions.iter().filter(|(name, _)| name.starts_with("url"));
+        is_in("url", incomplete) || is_in("url-file", incomplete) || urls.any(|(_, at)| is_faulty(at))
+    });
+    faults.extend(links);
+    let mut faults = about_axes(faults, scenario);
+    faults.sort_by_key(|fault| fault.at);
+    faults
+}
+
+/// Returns a scenario with the same values and fewer cells: each cell has the first value of all axes but one.
+fn axis_by_axis(scenario: &Scenario) -> Scenario {
+    let only_first = |axis: &Axis| Axis { values: axis.values.iter().take(1).cloned().collect(), ..axis.clone() };
+    let vary = |part: &Part, varied: usize| {
+        let axes = part.axes.iter().enumerate();
+        let axes = axes.map(|(index, axis)| if index == varied { axis.clone() } else { only_first(axis) });
+        Part { axes: axes.collect(), ..part.clone() }
+    };
+    let parts = scenario.parts.iter().flat_map(|part| (0..part.axes.len().max(1)).map(move |axis| vary(part, axis)));
+    Scenario { parts: parts.collect(), ..scenario.clone() }
+}
+
+/// Replaces equal mistakes in several values of an axis by one mistake in the name of the axis.
+fn about_axes(faults: Vec<Diagnostic>, scenario: &Scenario) -> Vec<Diagnostic> {
+    let axes = || scenario.parts.iter().flat_map(|part| &part.axes).filter(|axis| axis.values.len() > 1);
+    let mut moved: Vec<Diagnostic> = Vec::new();
+    for fault in &faults {
+        let is_equal = |at: Position| faults.contains(&Diagnostic { at, message: fault.message.clone() });
+        let axis = axes().find(|axis| {
+            let mut places = axis.values.iter().map(|value| value.at);
+            places.clone().any(|at| at == fault.at) && places.all(is_equal)
+        });
+        let fault = Diagnostic { at: axis.map_or(fault.at, |axis| axis.at), message: fault.message.clone() };
+        if !moved.contains(&fault) {
+            moved.push(fault);
+        }
+    }
+    moved
 }
 
 /// Returns the mistakes in names: names that a report cannot show, and names that lead to the same directory.
-pub fn names(scenario: &Scenario) -> Vec<Diagnostic> {
+fn names(scenario: &Scenario) -> Vec<Diagnostic> {
     let mut faults = Vec::new();
     for axis in scenario.parts.iter().flat_map(|part| &part.axes) {
         let bare = axis.values.iter().filter(|value| value.label == value.value);
@@ -75,97 +139,116 @@ pub fn names(scenario: &Scenario) -> Vec<Diagnostic> {
     faults
 }
 
-/// Returns the mistakes in the flags of the servers that the study starts, one for each server.
-pub fn servers(scenario: &Scenario) -> Vec<Diagnostic> {
+/// Returns the mistakes in the flags of the servers that the study starts.
+fn servers(scenario: &Scenario, incomplete: &[String]) -> Vec<Diagnostic> {
     let mut faults = Vec::new();
     let served = scenario.targets.iter().filter_map(|target| match &target.server {
         Some(TargetServer::Serve(settings)) => Some(settings),
         Some(TargetServer::Start(_)) | None => None,
     });
     for settings in served {
-        let at = settings.first().map_or(Position::START, |setting| setting.at);
-        if let Some(setting) = settings.iter().find(|setting| CHOSEN_BY_STUDY.contains(&setting.name.as_str())) {
-            let why = format!("`{}` is not a setting, because the study chooses it; leave it out", setting.name);
-            faults.push(Diagnostic::new(setting.at, why));
-            continue;
-        }
-        if let Err(error) = serve::Args::parse(matrix::flags(settings)) {
-            let words: Vec<OsString> = ["plimsoll", "serve"]
-                .map(OsString::from)
-                .into_iter()
-                .chain(matrix::flags(settings).into_iter().map(Into::into))
-                .collect();
-            let message = usage_errors::explain::<serve::ServeCli>(&error, &words).into_message();
-            let named = settings.iter().find(|setting| message.contains(&format!("--{}", setting.name)));
-            faults.push(Diagnostic::new(named.map_or(at, |setting| setting.at), message));
-        }
+        let (chosen, own): (Vec<&Setting>, Vec<&Setting>) =
+            settings.iter().partition(|setting| CHOSEN_BY_STUDY.contains(&setting.name.as_str()));
+        faults.extend(chosen.into_iter().map(|Setting { name, at, .. }| {
+            Diagnostic::new(*at, format!("`{name}` is not a setting, because the study chooses it; leave it out"))
+        }));
+        let own: Vec<Setting> = own.into_iter().cloned().collect();
+        let one = |flag: &str| serve_mistake(&[flag.to_owned()], &|_| Ok(()));
+        let all = |flags: &[String]| serve_mistake(flags, &serve::Args::check);
+        let flags = matrix::flags(&own);
+        let checks = Checks { arguments: &flags, one: &one, all: &all };
+        let at = own.first().map_or(Position::START, |setting| setting.at);
+        faults.extend(checks.mistakes(incomplete).into_iter().map(|FlagMistake { names, earlier: _, message }| {
+            let named = own.iter().find(|setting| names.contains(&setting.name));
+            Diagnostic::new(named.map_or(at, |setting| setting.at), message)
+        }));
     }
     faults
+}
+
+/// Returns the first mistake in the flags of a server.
+fn serve_mistake(flags: &[String], check: &dyn Fn(&serve::Args) -> Result<(), Failure>) -> Option<String> {
+    let failure = match serve::Args::parse(flags.iter().cloned()) {
+        Ok(args) => check(&args).err()?,
+        Err(error) => {
+            let words = ["plimsoll", "serve"].into_iter().chain(flags.iter().map(String::as_str));
+            let words: Vec<OsString> = words.map(OsString::from).collect();
+            usage_errors::explain::<serve::ServeCli>(&error, &words)
+        }
+    };
+    Some(failure.into_message())
 }
 
 /// Returns the mistakes in the settings of all trials, each mistake only once.
-pub fn settings(planned: &[Planned]) -> Vec<Diagnostic> {
+fn settings(planned: &[Planned], incomplete: &[String]) -> Vec<Diagnostic> {
     let mut faults: Vec<Diagnostic> = Vec::new();
     // All repeats of a cell have the same command, so check only the first repeat.
     for trial in planned.iter().filter(|trial| trial.repeat == 0) {
-        let checked = command(&trial.command).and_then(|command| command.check());
-        let Err(failure) = checked else { continue };
-        // The command reports only its first mistake. Check the flags one by one, to report every mistake.
-        let mut found = one_by_one(&trial.command);
-        if found.is_empty() {
-            found.push(of_command(&trial.command, failure.into_message()));
-        }
-        found.retain(|fault| !faults.contains(fault));
-        faults.extend(found);
-    }
-    faults.sort_by_key(|fault| fault.at);
-    faults
-}
-
-/// Returns the mistakes in single flags, independently of other flags.
-fn one_by_one(command: &TrialCommand) -> Vec<Diagnostic> {
-    let flags = command.arguments.iter().filter_map(|word| Some((word, word.strip_prefix("--")?)));
-    let mut seen: Vec<&str> = Vec::new();
-    let mut faults = Vec::new();
-    for (word, flag) in flags {
-        let name = flag.split('=').next().unwrap_or(flag);
-        let before = seen.iter().filter(|known| **known == name).count();
-        seen.push(name);
-        // In a search, the kind of load (`put` or `mix`) precedes all flags.
-        let loaded = command.arguments.first().filter(|word| !word.starts_with("--") && command.name == "line");
-        let loaded = loaded.filter(|word| !word.contains("://")).map(String::as_str);
-        let typed = ["plimsoll", &command.name].into_iter().chain(loaded).chain([word.as_str(), "http://127.0.0.1/"]);
-        let Err(failure) = LoadCommand::parse(typed.map(Into::into)) else { continue };
-        let message = failure.into_message();
-        let place = command.positions.iter().filter(|(known, _)| known == name).nth(before);
-        if let Some((_, at)) = place.filter(|_| message.contains(&format!("--{name}"))) {
-            faults.push(Diagnostic::new(*at, message));
+        for fault in of_trial(&trial.command, incomplete) {
+            // The commands have different advice for the same mistake.
+            let about = |fault: &Diagnostic| (fault.at, fault.message.split(": ").next().map(str::to_owned));
+            if !faults.iter().any(|known| about(known) == about(&fault)) {
+                faults.push(fault);
+            }
         }
     }
     faults
 }
 
-/// Returns the diagnostic for a mistake in the combination of settings. The diagnostic has the position of the setting
-/// that the message names, or else of the first setting.
-fn of_command(command: &TrialCommand, message: String) -> Diagnostic {
-    let place = |flag: &str| message.contains(&format!("--{flag}")) || message.contains(&format!("`{flag}`"));
-    let named = command.positions.iter().rev().find(|(name, _)| place(name));
-    let short = message.starts_with('-').then(|| short(&message)).flatten();
-    let by_letter = command.positions.iter().rev().find(|(name, _)| Some(name.as_str()) == short);
-    let name = command.positions.iter().find(|(name, _)| name == "command");
-    let url = command.positions.iter().find(|(name, _)| name == "url");
-    let at = named.or(by_letter).or(name).or(url).map_or(Position::START, |(_, at)| *at);
-    Diagnostic::new(at, message)
+/// Returns the mistakes in the settings of a trial.
+fn of_trial(trial: &TrialCommand, incomplete: &[String]) -> Vec<Diagnostic> {
+    // Names that are no settings are reported before.
+    let is_setting = |word: &&String| {
+        let name = word.strip_prefix("--").map(|flag| flag.split('=').next().unwrap_or(flag));
+        !name.is_some_and(|name| NO_SETTINGS.contains(&name))
+    };
+    let arguments: Vec<String> = trial.arguments.iter().filter(is_setting).cloned().collect();
+    // In a search, the kind of load (`put` or `mix`) precedes all flags.
+    let loaded = arguments.first().filter(|word| trial.name == "line" && COMMANDS.contains(&word.as_str()));
+    let is_known = COMMANDS.contains(&trial.name.as_str());
+    let one = |flag: &str| {
+        if is_known {
+            return flag_mistake(&trial.name, loaded.map(String::as_str), flag);
+        }
+        // If the command is unknown, its flag may be a flag of any command.
+        let mistakes: Option<Vec<String>> = COMMANDS.iter().map(|name| flag_mistake(name, None, flag)).collect();
+        let mut mistakes = mistakes?;
+        let about_value = mistakes.iter().position(|message| !message.starts_with("unknown flag"));
+        Some(mistakes.swap_remove(about_value.unwrap_or_default()))
+    };
+    let all = |arguments: &[String]| {
+        let trial = TrialCommand { arguments: arguments.to_vec(), ..trial.clone() };
+        command(&trial).and_then(|command| command.check()).err().map(Failure::into_message)
+    };
+    let checks = Checks { arguments: &arguments, one: &one, all: &all };
+    let mut faults: Vec<Diagnostic> =
+        checks.mistakes(incomplete).into_iter().map(|mistake| placed(trial, mistake)).collect();
+    if !is_known {
+        let fault = command(&TrialCommand { arguments: Vec::new(), ..trial.clone() }).err();
+        let fault = fault.map(|failure| {
+            placed(trial, FlagMistake { names: Vec::new(), earlier: 0, message: failure.into_message() })
+        });
+        faults.extend(fault.filter(|fault| !faults.contains(fault)));
+    }
+    faults
 }
 
-/// Returns the setting whose short flag starts the message, or `None` if the message starts with something else.
-fn short(message: &str) -> Option<&'static str> {
-    match message.get(..2)? {
-        "-c" => Some("concurrency"),
-        "-n" => Some("requests"),
-        "-d" => Some("duration"),
-        "-R" => Some("rate"),
-        "-H" => Some("header"),
+/// Returns the mistake in a single flag of a command that makes load.
+fn flag_mistake(command: &str, loaded: Option<&str>, flag: &str) -> Option<String> {
+    let typed = ["plimsoll", command].into_iter().chain(loaded).chain([flag, "http://127.0.0.1/"]);
+    LoadCommand::parse(typed.map(Into::into)).err().map(Failure::into_message)
+}
+
+/// Returns the diagnostic for a mistake. The diagnostic has the position of the setting that the message names, or else
+/// of the command or the URL.
+fn placed(trial: &TrialCommand, FlagMistake { names, earlier, message }: FlagMistake) -> Diagnostic {
+    let positions = &trial.positions;
+    let first = |wanted: &str| positions.iter().find(|(name, _)| name == wanted);
+    let single = match names.as_slice() {
+        [name] => positions.iter().filter(|(known, _)| known == name).nth(earlier),
         _ => None,
-    }
+    };
+    let last = positions.iter().rev().find(|(name, _)| names.contains(name));
+    let found = single.or(last).or_else(|| first("command")).or_else(|| first("url"));
+    Diagnostic::new(found.map_or(Position::START, |(_, at)| *at), message)
 }

@@ -10,7 +10,7 @@ use study::scenario::{Hooks, LINK, Order};
 
 /// Commands whose flags are settings. If several commands have the same flag, the help text comes from the first of
 /// these commands.
-const COMMANDS: [&str; 5] = ["get", "put", "mix", "line", "fill"];
+pub const COMMANDS: [&str; 5] = ["get", "put", "mix", "line", "fill"];
 /// Flags that are not settings. The study itself selects the runs, their number and directories, and the form of the
 /// results.
 pub const NO_SETTINGS: [&str; 25] = [

@@ -25,6 +25,13 @@ impl Args {
         let words = std::iter::once("serve".to_owned()).chain(flags);
         ServeCli::try_parse_from(words).map(|cli| cli.args)
     }
+
+    /// Checks the flags without starting a server.
+    pub fn check(&self) -> Result<(), Failure> {
+        tls_and_s3::check(self)?;
+        config(self)?;
+        self.stand_in.cluster(self.listen.first()).map(|_| ())
+    }
 }
 
 /// The flags of `serve`.
