@@ -1,6 +1,6 @@
 //! Tests of whole scenarios, valid and invalid.
 
-use super::{Diagnostic, Order, Scenario};
+use super::{Diagnostic, Order, Scenario, TargetServer};
 
 fn parse(text: &str) -> Result<Scenario, Vec<Diagnostic>> {
     Scenario::parse(text, &[], &|_| None)
@@ -82,4 +82,24 @@ matrix:
             "{line} {word}: {shown:#?}"
         );
     }
+}
+
+#[test]
+fn the_command_of_a_server_replaces_its_flags_unless_it_is_empty() {
+    let server_of = |keys: &str, set: &str| {
+        let text = format!("name: t\nvars: {{command: ''}}\ntargets: {{a: {{url: served/x, {keys}}}}}\n");
+        let set = [("command".to_owned(), set.to_owned())];
+        Scenario::parse(&text, &set, &|_| None).map(|scenario| scenario.targets[0].server.clone())
+    };
+    let both = "serve: {delay: 5ms}, start: 'exec ${command}'";
+    let start = |command: &str| Ok(Some(TargetServer::Start(command.to_owned())));
+    // The shell replaces references that are no variables of the scenario.
+    assert_eq!(server_of("start: 'nginx ${HOME} $PLIMSOLL_LISTEN'", ""), start("nginx ${HOME} $PLIMSOLL_LISTEN"));
+    assert_eq!(server_of(both, "nginx -g 'daemon off;'"), start("exec nginx -g 'daemon off;'"));
+    for keys in ["serve: {delay: 5ms}, start: '${command}'", "start: '${command}', serve: {delay: 5ms}"] {
+        assert!(matches!(server_of(keys, ""), Ok(Some(TargetServer::Serve(flags))) if flags[0].name == "delay"));
+        assert_eq!(server_of(keys, "nginx"), start("nginx"));
+    }
+    let faults = server_of("start: '${command}'", "").unwrap_err();
+    assert!(faults.len() == 1 && faults[0].message.contains("`start` is empty"), "{faults:?}");
 }
