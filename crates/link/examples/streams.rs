@@ -12,13 +12,16 @@ use link::tun::{End, Path, Settings};
 use std::error::Error;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 use sys::{Events, Poller, Socket, clock};
 
 /// Bytes that one call sends or discards.
 const CALL_BYTES: usize = 1 << 20;
-/// Seconds at the start that are excluded from the rate and the fairness.
+/// Seconds at the start that are excluded from the last line of the report.
 const WARM_UP: usize = 2;
+/// Seconds in one window of the report.
+const WINDOW: usize = 10;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -52,17 +55,33 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Prints the payload per second, and the rate and fairness after the warm-up.
+/// Prints the payload per second, and the rate and fairness in windows of the time.
 fn report(received: &[Vec<u64>], seconds: usize) {
     for second in 0..seconds {
         let bytes: u64 = received.iter().map(|stream| stream[second]).sum();
         println!("{second:>3} s {:>9.1} Mbit/s", bytes as f64 * 8.0 / 1e6);
     }
-    let totals: Vec<f64> = received.iter().map(|stream| stream[WARM_UP..].iter().sum::<u64>() as f64).collect();
-    let sum: f64 = totals.iter().sum();
-    let squares: f64 = totals.iter().map(|total| total * total).sum();
-    let rate = sum * 8.0 / 1e6 / (seconds - WARM_UP) as f64;
-    println!("payload after {WARM_UP} s: {rate:.1} Mbit/s, Jain {:.4}", sum * sum / squares / totals.len() as f64);
+    for from in (0..seconds).step_by(WINDOW) {
+        let until = (from + WINDOW).min(seconds);
+        println!("{from:>3} to {until} s: {}", shares(received, from..until));
+    }
+    println!("all: {}", shares(received, 0..seconds));
+    println!("payload after {WARM_UP} s: {}", shares(received, WARM_UP.min(seconds - 1)..seconds));
+}
+
+/// Returns the payload of some seconds, the fairness, and the smallest and largest streams.
+fn shares(received: &[Vec<u64>], time: Range<usize>) -> String {
+    let seconds = time.len() as f64;
+    let mut rates: Vec<f64> =
+        received.iter().map(|stream| stream[time.clone()].iter().sum::<u64>() as f64 * 8.0 / 1e6 / seconds).collect();
+    rates.sort_by(f64::total_cmp);
+    let (sum, count) = (rates.iter().sum::<f64>(), rates.len());
+    let jain = sum * sum / rates.iter().map(|rate| rate * rate).sum::<f64>() / count as f64;
+    let at = |share: f64| rates[((count - 1) as f64 * share) as usize];
+    let [least, p5, median, p95, most] = [0.0, 0.05, 0.5, 0.95, 1.0].map(at);
+    format!(
+        "{sum:.1} Mbit/s, Jain {jain:.4}; streams: {least:.3} … {p5:.3} … {median:.3} … {p95:.3} … {most:.3} Mbit/s"
+    )
 }
 
 /// Accepts connections and sends to all of them until all are closed.

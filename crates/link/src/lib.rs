@@ -14,6 +14,7 @@
 
 pub mod emulate;
 mod error;
+mod mark;
 pub mod packet;
 pub mod permissions;
 pub mod probe;

@@ -110,7 +110,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         // Processes that still run at an end would keep its namespace alive.
-        let _ = self.record.kill_processes();
+        let _ = self.record.end_processes();
     }
 }
 

@@ -56,12 +56,22 @@ pub fn add_address(name: &str, address: IpAddr) -> io::Result<()> {
     message.ask_kernel()
 }
 
-/// Adds a route to one address. If `congestion` is given, TCP connections over this route use this congestion control
-/// instead of the default of the namespace.
+/// A route to one address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Route<'a> {
+    /// The address.
+    pub to: IpAddr,
+    /// Congestion control of TCP connections over this route. `None` means the default of the namespace.
+    pub congestion: Option<&'a str>,
+    /// Priority compared with other routes to the same address; lower values take precedence. `None` means 0.
+    pub priority: Option<u32>,
+}
+
+/// Adds a route over an interface.
 ///
 /// # Errors
 /// Fails with errors of the kernel, for example `InvalidInput` if the kernel does not have the congestion control.
-pub fn add_route(name: &str, to: IpAddr, congestion: Option<&str>) -> io::Result<()> {
+pub fn add_route(name: &str, Route { to, congestion, priority }: Route<'_>) -> io::Result<()> {
     let mut message = Message::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_EXCL);
     message.byte(family(to));
     message.byte(all_bits(to));
@@ -71,6 +81,9 @@ pub fn add_route(name: &str, to: IpAddr, congestion: Option<&str>) -> io::Result
     message.bytes(&0_u32.to_ne_bytes());
     message.address(libc::RTA_DST, to);
     message.attribute(libc::RTA_OIF, &index(name)?.to_ne_bytes());
+    if let Some(priority) = priority {
+        message.attribute(libc::RTA_PRIORITY, &priority.to_ne_bytes());
+    }
     if let Some(congestion) = congestion {
         let mut metrics = Vec::new();
         append_attribute(&mut metrics, RTAX_CC_ALGO, &[congestion.as_bytes(), &[0]].concat());
@@ -199,9 +212,9 @@ mod tests {
         start("lo", None)?;
         start("test0", Some(Settings { mtu: 1400, queue_frames: 100 }))?;
         add_address("test0", NEAR)?;
-        add_route("test0", FAR, Some("reno"))?;
+        add_route("test0", Route { to: FAR, congestion: Some("reno"), priority: Some(7) })?;
         add_address("test0", "2001:2::1".parse().unwrap())?;
-        add_route("test0", "2001:2::2".parse().unwrap(), None)?;
+        add_route("test0", Route { to: "2001:2::2".parse().unwrap(), congestion: None, priority: None })?;
         Ok(tun)
     }
 
@@ -216,7 +229,8 @@ mod tests {
         let packet = found.into_iter().find(|frame| frame.ends_with(b"hello")).expect("the datagram was not sent");
         assert_eq!(packet[HEADER_BYTES], 0x45, "no IPv4 packet after the header: {packet:?}");
         assert_eq!(add_address("test0", NEAR).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
-        assert!(add_route("test0", "198.18.0.3".parse().unwrap(), Some("nonexistent")).is_err());
+        let unknown = Route { to: "198.18.0.3".parse().unwrap(), congestion: Some("nonexistent"), priority: None };
+        assert!(add_route("test0", unknown).is_err());
         assert!(start("none0", None).is_err());
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Maximum relative difference between a path's rate or round trip and its description. Above this, the path counts as
 /// different.
-const TOLERANCE: f64 = 0.05;
+pub(super) const TOLERANCE: f64 = 0.05;
 /// Difference of the round trip that is always accepted, because each direction may be half a millisecond late.
 const ROUND_TRIP_TOLERANCE: Duration = Duration::from_millis(1);
 /// A number of lost datagrams counts as a difference if a number at least as extreme has a probability below this

@@ -1,9 +1,9 @@
 //! The records of links on this host, which show their status and are needed to clean up after a crash.
 //!
 //! The kernel removes namespaces and devices when no process uses an end any more. If an owner is killed by `kill -9`,
-//! two things can remain: its record, and processes that a command at an end has started. The [`Guard`] of the link
-//! removes both immediately. If the guard was killed too, [`Registry::clean`] does this at the next start of a link: it
-//! kills the processes that have the mark of the link, and removes the record.
+//! two things can remain: its record, and processes that a command at an end has started. The guard of the link, a second
+//! process, removes both immediately ([`clean_up_after`]). If the guard is killed, the owner starts another one. If both
+//! are killed at the same time, [`Registry::clean`] removes the remains at the next start of a link.
 
 mod guard;
 mod processes;
@@ -12,10 +12,9 @@ mod record;
 #[cfg(test)]
 mod tests;
 
-pub use guard::Guard;
+pub use guard::clean_up_after;
 pub use record::{Ends, LinkState, Owner, Record, Side};
 
-use processes::Killed;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt;
@@ -107,7 +106,7 @@ impl Registry {
     }
 
     /// Removes the remains of links whose owners have ended: kills the processes at their ends, and deletes their
-    /// records. A process is killed only if it has the mark of the link and is in one of the link's namespaces.
+    /// records.
     ///
     /// # Errors
     /// Fails if the folder cannot be read. If something cannot be removed, the next call tries again.
@@ -115,11 +114,13 @@ impl Registry {
         let mut cleaned = Vec::new();
         for file in self.files()? {
             let Some(record) = read(&file).filter(|record| record.state() == LinkState::Abandoned) else { continue };
-            let killed = match record.is_from_this_boot() {
-                true => processes::kill(Killed::Marked(record.owner.process), record.namespaces())?,
-                false => Vec::new(),
-            };
-            fs::remove_file(&file)?;
+            let killed = record.end_processes()?;
+            match fs::remove_file(&file) {
+                Ok(()) => {}
+                // Another process has cleaned up after the same link.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+            }
             cleaned.push(Cleaned { record, killed });
         }
         Ok(cleaned)

@@ -1,9 +1,11 @@
 //! Facts about processes from `/proc`.
 
-use crate::tun::MARK;
+use super::Owner;
+use crate::mark;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, Instant};
 use sys::process::Handle;
 
 /// Returns the start time of a process, in ticks since the boot of the system (field 22 of `/proc/PID/stat`). `None` if
@@ -45,43 +47,44 @@ fn outside(map: &str) -> Option<u32> {
     }
 }
 
-/// The processes at the ends of a link that are killed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Killed {
-    /// All processes. This is safe only while the owner or its [`Guard`](super::Guard) keeps the namespaces, because no
-    /// other link can then have namespaces with the same numbers.
-    All,
-    /// Processes that have the mark of this owner. After the owner has ended, other namespaces may get the same
-    /// numbers.
-    Marked(u32),
+/// Interval at which the processes at the ends are listed again.
+const LOOK: Duration = Duration::from_millis(20);
+/// Maximum time to wait until killed processes have ended. Killed processes end immediately, unless they wait for a
+/// device.
+const END_MAX: Duration = Duration::from_secs(10);
+
+/// Kills the processes at the ends of a link, and waits until they have ended. Returns the numbers of the killed processes.
+pub(super) fn end_all(owner: Owner) -> io::Result<Vec<u32>> {
+    let (mut all, begun) = (Vec::new(), Instant::now());
+    // A process may start another one while the list of processes is read, so the list is read again until no process is
+    // left.
+    loop {
+        let killed = kill(owner)?;
+        if killed.is_empty() || begun.elapsed() > END_MAX {
+            return Ok(all);
+        }
+        all.extend(killed);
+        all.sort_unstable();
+        all.dedup();
+        std::thread::sleep(LOOK);
+    }
 }
 
-/// Kills processes that are in one of the namespaces. Returns the numbers of the killed processes.
-pub(super) fn kill(which: Killed, namespaces: &[u64]) -> io::Result<Vec<u32>> {
+/// Kills the processes at the ends of a link that run now. Returns their numbers.
+fn kill(owner: Owner) -> io::Result<Vec<u32>> {
     let mut killed = Vec::new();
     for entry in fs::read_dir("/proc")? {
         let Some(process) = entry.ok().and_then(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) else {
             continue;
         };
-        // The handle is opened before the checks. If the process ends and its number is reused, the signal therefore
+        // The handle is opened before the check. If the process ends and its number is reused, the signal therefore
         // reaches no other process.
         let Ok(handle) = Handle::open(process) else { continue };
-        if is_inside(process, namespaces) && has_mark(process, which) && handle.kill().is_ok() {
+        if mark::has(process, owner) && handle.kill().is_ok() {
             killed.push(process);
         }
     }
     Ok(killed)
-}
-
-fn is_inside(process: u32, namespaces: &[u64]) -> bool {
-    fs::metadata(format!("/proc/{process}/ns/net")).is_ok_and(|file| namespaces.contains(&file.ino()))
-}
-
-fn has_mark(process: u32, which: Killed) -> bool {
-    let Killed::Marked(owner) = which else { return true };
-    let mark = format!("{MARK}={owner}");
-    let is_mark = |entry: &[u8]| entry == mark.as_bytes();
-    fs::read(format!("/proc/{process}/environ")).is_ok_and(|text| text.split(|byte| *byte == 0).any(is_mark))
 }
 
 #[cfg(test)]

@@ -1,15 +1,14 @@
 //! The record of a link: its description, its measured properties, and the data that other processes need to use it.
 
-use super::processes::{self, Killed};
+use super::processes;
 use crate::LinkSpec;
 use crate::error::{LinkError, failed};
 use crate::probe::Measured;
-use crate::tun::{Buffers, Counts, MARK};
+use crate::tun::{Buffers, Counts};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::process::Command;
 use sys::namespace::{Network, enter_user_namespace};
 
 /// A process, with data that distinguishes it from a later process with the same ID.
@@ -19,6 +18,22 @@ pub struct Owner {
     pub process: u32,
     /// Start time of the process, in ticks since the boot of the system.
     pub started_ticks: u64,
+}
+
+impl Owner {
+    /// Returns this process.
+    ///
+    /// # Errors
+    /// Fails if `/proc` cannot be read.
+    pub fn current() -> io::Result<Self> {
+        let process = std::process::id();
+        let started_ticks = processes::started_ticks(process).ok_or(io::ErrorKind::NotFound)?;
+        Ok(Self { process, started_ticks })
+    }
+
+    fn runs(self) -> bool {
+        processes::started_ticks(self.process) == Some(self.started_ticks)
+    }
 }
 
 /// The part of a record that depends on the back end.
@@ -96,10 +111,8 @@ impl Record {
     /// # Errors
     /// Fails if `/proc` cannot be read.
     pub fn of(spec: &LinkSpec, ends: Ends) -> io::Result<Self> {
-        let process = std::process::id();
-        let started_ticks = processes::started_ticks(process).ok_or(io::ErrorKind::NotFound)?;
         Ok(Self {
-            owner: Owner { process, started_ticks },
+            owner: Owner::current()?,
             boot: processes::boot()?,
             down: spec.down.to_string(),
             up: spec.up.to_string(),
@@ -113,27 +126,22 @@ impl Record {
     /// Returns the state of the link, which depends on whether its owner still runs.
     #[must_use]
     pub fn state(&self) -> LinkState {
-        let same = processes::started_ticks(self.owner.process) == Some(self.owner.started_ticks);
-        if same && self.is_from_this_boot() { LinkState::Running } else { LinkState::Abandoned }
+        if self.owner.runs() && self.is_from_this_boot() { LinkState::Running } else { LinkState::Abandoned }
     }
 
-    pub(super) fn is_from_this_boot(&self) -> bool {
+    fn is_from_this_boot(&self) -> bool {
         processes::boot().is_ok_and(|boot| boot == self.boot)
     }
 
-    /// Marks a command that will run at an end of the link. The process is then killed when the link ends.
-    pub fn mark(&self, command: &mut Command) {
-        command.env(MARK, self.owner.process.to_string());
-    }
-
-    /// Kills the processes at the ends of a link of this process. Returns the numbers of the killed processes.
+    /// Kills the processes at the ends of the link, and waits until they have ended. Returns the numbers of the killed
+    /// processes.
     ///
     /// # Errors
     /// Fails if `/proc` cannot be read.
-    pub(crate) fn kill_processes(&self) -> io::Result<Vec<u32>> {
-        match self.namespaces() {
-            [] => Ok(Vec::new()),
-            namespaces => processes::kill(Killed::All, namespaces),
+    pub(crate) fn end_processes(&self) -> io::Result<Vec<u32>> {
+        match &self.ends {
+            Ends::Tun { .. } if self.is_from_this_boot() => processes::end_all(self.owner),
+            Ends::Tun { .. } | Ends::Relay { .. } => Ok(Vec::new()),
         }
     }
 

@@ -1,7 +1,8 @@
 //! One end of a path: a network namespace with a TUN device.
 
-use super::MARK;
 use crate::error::{LinkError, MissingPermission, failed};
+use crate::mark;
+use crate::state::Owner;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -9,7 +10,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::thread;
-use sys::interface;
+use sys::interface::{self, Route};
 use sys::namespace::Network;
 use sys::tun::Tun;
 
@@ -20,6 +21,16 @@ const MTU: u32 = 1500;
 /// Maximum number of frames that wait for the emulator to read them. A frame has up to 64 KiB.
 const QUEUE_FRAMES: u32 = 4096;
 const CONGESTION_FILE: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+
+/// Settings of a new end that do not depend on its side.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NewEnd<'a> {
+    pub owner: Owner,
+    /// Congestion control of TCP. `None` means the default of the host.
+    pub congestion: Option<&'a str>,
+    /// Maximum size of a TCP buffer. `None` means the size on the host.
+    pub buffer_bytes: Option<u64>,
+}
 
 /// One end of a path.
 #[derive(Debug)]
@@ -36,11 +47,10 @@ impl End {
     pub(super) fn open(
         own: (Ipv4Addr, Ipv6Addr),
         other: (Ipv4Addr, Ipv6Addr),
-        congestion: Option<&str>,
-        buffer_bytes: Option<u64>,
+        new: NewEnd<'_>,
     ) -> Result<Self, LinkError> {
         // A separate thread creates the namespace, because the thread that creates it moves into it.
-        let made = thread::scope(|scope| scope.spawn(|| make(own, other, congestion, buffer_bytes)).join());
+        let made = thread::scope(|scope| scope.spawn(|| make(own, other, new)).join());
         let (network, device, congestion) = made.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         Ok(Self { network, device: Arc::new(device), address: own.0, address_v6: own.1, congestion })
     }
@@ -100,7 +110,6 @@ impl End {
     /// # Errors
     /// Fails if there are no more descriptors.
     pub fn host(&self, command: &mut Command) -> io::Result<()> {
-        command.env(MARK, std::process::id().to_string());
         self.network.host(command)
     }
 
@@ -126,12 +135,12 @@ fn drops_in(table: &str) -> Option<u64> {
 fn make(
     own: (Ipv4Addr, Ipv6Addr),
     other: (Ipv4Addr, Ipv6Addr),
-    congestion: Option<&str>,
-    buffer_bytes: Option<u64>,
+    NewEnd { owner, congestion, buffer_bytes }: NewEnd<'_>,
 ) -> Result<(Network, Tun, String), LinkError> {
     let network = Network::unshare().map_err(denied(MissingPermission::Namespaces, "create a network namespace"))?;
     let device = Tun::create(DEVICE).map_err(refused_device)?;
     interface::start("lo", None).map_err(failed("start loopback"))?;
+    mark::set(owner).map_err(failed("mark the network namespace"))?;
     // A system without IPv6 has no such file. The device then has only an IPv4 address.
     let with_v6 = fs::write(format!("/proc/sys/net/ipv6/conf/{DEVICE}/addr_gen_mode"), "1").is_ok();
     let settings = interface::Settings { mtu: MTU, queue_frames: QUEUE_FRAMES };
@@ -142,7 +151,8 @@ fn make(
     }
     for (own, other) in addresses {
         interface::add_address(DEVICE, own).map_err(failed("set the address of the TUN device"))?;
-        interface::add_route(DEVICE, other, congestion).map_err(|error| refused_route(error, congestion))?;
+        let route = Route { to: other, congestion, priority: None };
+        interface::add_route(DEVICE, route).map_err(|error| refused_route(error, congestion))?;
     }
     if let Some(bytes) = buffer_bytes {
         raise_buffers(bytes).map_err(failed("set the TCP buffers of the namespace"))?;

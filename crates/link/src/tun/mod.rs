@@ -18,18 +18,16 @@ pub use end::End;
 
 use crate::error::{LinkError, failed};
 use crate::spec::{Direction, DirectionSpec, LinkSpec, bytes_in};
+use crate::state::Owner;
 use counters::{Counters, late_after};
 use emulator::Emulator;
+use end::NewEnd;
 use measure::time::MonotonicClock;
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use sys::Waker;
-
-/// Environment variable that marks processes at the ends of a link. Its value is the ID of the process that owns the
-/// link.
-pub const MARK: &str = "PLIMSOLL_LINK_OWNER";
 
 /// Addresses of the near end.
 const NEAR: (Ipv4Addr, Ipv6Addr) = (Ipv4Addr::new(198, 18, 0, 1), Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 1));
@@ -88,8 +86,9 @@ impl Path {
             Buffers::FitPath => Some(buffer_bytes(spec)),
             Buffers::AsHost => None,
         };
-        let near = End::open(NEAR, FAR, settings.congestion.as_deref(), buffer_bytes)?;
-        let far = End::open(FAR, NEAR, settings.congestion.as_deref(), buffer_bytes)?;
+        let owner = Owner::current().map_err(failed("read the start time of this process"))?;
+        let new = NewEnd { owner, congestion: settings.congestion.as_deref(), buffer_bytes };
+        let (near, far) = (End::open(NEAR, FAR, new)?, End::open(FAR, NEAR, new)?);
         let stop = Arc::new(Waker::new().map_err(failed("create an event"))?);
         let clock = MonotonicClock::start();
         let start = |direction, source: &End, sink: &End| {

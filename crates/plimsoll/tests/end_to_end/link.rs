@@ -3,7 +3,10 @@
 
 use crate::support::{Ended, Nginx, Report, Running, TestDir, all_cores, shared_cores, signal, skip, wait_for};
 use serde_json::Value;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// Number of times that a run is repeated on a busy host.
@@ -378,6 +381,122 @@ fn a_daemon_ends_with_its_link_even_if_the_owner_is_killed() {
         // Look only at this file, because every `link` command would clean up by itself.
         wait_for("end of the record", || (!record.exists()).then_some(()));
     }
+}
+
+/// Returns the child processes of a process, with their command lines.
+fn children(process: u32) -> Vec<(u32, String)> {
+    let lists = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let children = lists.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    let numbers: Vec<u32> = children
+        .flat_map(|list| list.split_whitespace().map(|number| number.parse().unwrap()).collect::<Vec<_>>())
+        .collect();
+    let words = |process: u32| std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    numbers.into_iter().map(|number| (number, String::from_utf8_lossy(&words(number)).replace('\0', " "))).collect()
+}
+
+fn exists(process: u32) -> bool {
+    let state = std::fs::read_to_string(format!("/proc/{process}/stat"));
+    state.is_ok_and(|state| !state.rsplit_once(')').unwrap().1.starts_with(" Z"))
+}
+
+/// `link run` with an nginx that has a worker.
+struct LinkedNginx {
+    linked: Running,
+    link: Value,
+    record: PathBuf,
+    guard: u32,
+    master: u32,
+    worker: u32,
+}
+
+impl LinkedNginx {
+    fn start(place: &TestDir, nginx: &str) -> Self {
+        let directory = place.path("").display().to_string();
+        let server = [nginx, "-p", &directory, "-c", "nginx.conf", "-e", "error.log", "-g", "daemon off;"];
+        let linked = Running::of(command(place, &[&["link", "run", "--down", "1ms", "--"], &server[..]].concat()));
+        let owner = linked.id();
+        let child = |parent: u32, text: &str| {
+            wait_for(text, || children(parent).into_iter().find(|(_, words)| words.contains(text)))
+        };
+        let (guard, master) = (child(owner, "link guard").0, child(owner, "nginx: master").0);
+        let worker = child(master, "nginx: worker").0;
+        let link = wait_for("link", || links(place).into_iter().find(|link| !link["measured"].is_null()));
+        let record = place.path("runtime/plimsoll/links").join(format!("{owner}.json"));
+        assert!(record.exists(), "{}", record.display());
+        Self { linked, link, record, guard, master, worker }
+    }
+
+    /// Returns the processes of the link that still exist.
+    fn remains(&self) -> Vec<u32> {
+        let known = [self.linked.id(), self.guard, self.master, self.worker].into_iter().filter(|one| exists(*one));
+        known.chain(at_its_ends(&self.link).iter().map(|process| process.parse().unwrap())).collect()
+    }
+
+    /// Waits until no process and no record of the link is left.
+    fn wait_until_gone(self, why: &str) {
+        wait_for(why, || (self.remains().is_empty() && !self.record.exists()).then_some(()));
+        drop(self.linked);
+    }
+}
+
+/// Returns the network interfaces of this host.
+fn interfaces() -> BTreeSet<OsString> {
+    std::fs::read_dir("/sys/class/net").unwrap().map(|entry| entry.unwrap().file_name()).collect()
+}
+
+#[test]
+fn any_process_of_a_link_can_be_killed_and_nothing_remains() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let Some(nginx) = Nginx::program().map(|program| program.to_str().unwrap()) else { return };
+    if !allows_paths(&place) {
+        return;
+    }
+    place.write("nginx.conf", DAEMON.replace("events", "worker_processes 1;\nevents"));
+    let before = interfaces();
+    let kill = |process: u32| signal(process, "KILL");
+
+    let run = LinkedNginx::start(&place, nginx);
+    kill(run.linked.id());
+    run.wait_until_gone("end of a link whose owner was killed");
+
+    // The server ends, so the link ends too.
+    let run = LinkedNginx::start(&place, nginx);
+    kill(run.master);
+    run.wait_until_gone("end of a link whose server was killed");
+
+    // nginx starts another worker.
+    let run = LinkedNginx::start(&place, nginx);
+    kill(run.worker);
+    wait_for("another worker", || children(run.master).first().filter(|(next, _)| *next != run.worker).map(|_| ()));
+    signal(run.linked.id(), "TERM");
+    run.wait_until_gone("end of a link whose worker was killed");
+
+    // The owner starts another guard, which cleans up after the owner.
+    let run = LinkedNginx::start(&place, nginx);
+    kill(run.guard);
+    let guards = || children(run.linked.id()).into_iter().filter(|(_, words)| words.contains("link guard"));
+    let next = wait_for("another guard", || guards().map(|(guard, _)| guard).find(|guard| *guard != run.guard));
+    wait_for("end of the first guard", || (!exists(run.guard)).then_some(()));
+    kill(run.linked.id());
+    wait_for("end of the second guard", || (!exists(next)).then_some(()));
+    run.wait_until_gone("end of a link whose guard and owner were killed one after the other");
+
+    // If both are killed at once, the worker of nginx remains until the next command. The owner stops first, so that it
+    // cannot start another guard.
+    let run = LinkedNginx::start(&place, nginx);
+    signal(run.linked.id(), "STOP");
+    kill(run.guard);
+    wait_for("end of the guard", || (!exists(run.guard)).then_some(()));
+    kill(run.linked.id());
+    wait_for("end of the master", || (!exists(run.master)).then_some(()));
+    assert_eq!(run.remains(), [run.worker, run.worker]);
+    let ended = self::run(&place, &["link", "status"]);
+    assert_eq!(ended.expect(0).stdout, "no links\n");
+    let removed = format!("removed link {}, with 1 process at its ends, whose owner was killed", run.linked.id());
+    assert!(ended.stderr.contains(&removed), "{}", ended.stderr);
+    run.wait_until_gone("end of a link whose guard and owner were killed at once");
+    assert_eq!(interfaces(), before);
 }
 
 #[test]

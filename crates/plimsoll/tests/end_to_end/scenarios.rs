@@ -88,6 +88,23 @@ fn a_study_starts_and_stops_its_own_servers() {
 }
 
 #[test]
+fn a_variable_replaces_the_file_server_by_nginx() {
+    let Some(_nginx) = Nginx::program() else { return };
+    let _cores = all_cores();
+    let place = TestDir::new();
+    let start = format!("TMPDIR='{}' exec sh '{}' 8MiB", place.path("").display(), scenario("nginx.sh").display());
+    let sets = ["duration=200ms", "drain=2s", "piece_size=8MiB", "raw=served/file.bin"].map(str::to_owned);
+    let sets = [&sets[..], &[format!("raw_start={start}")]].concat();
+    let study = study(&place, "booster-http.yaml", &sets, &["--only", "part=ranges", "--only", "concurrency=10"], "");
+    assert_eq!(measured(&study), 2 * 3);
+    for trial in study["trials"].as_array().unwrap() {
+        assert_eq!(trial["success_share"], 1.0, "{trial:#}");
+    }
+    // Only commands have a log.
+    assert!(place.path("study/file-server.server.log").exists());
+}
+
+#[test]
 fn mistakes_in_the_flags_of_a_server_are_reported_before_the_study() {
     let place = TestDir::new();
     let file = "name: x\ntargets:\n  a: {url: served/x, serve: {as: nothing}}\n  b: {url: served/x, serve: {listen: '127.0.0.1:1'}}\n";

@@ -185,10 +185,7 @@ impl Parser<'_> {
                 .unwrap_or_default()
                 .into_iter()
                 .partition(|entry| SERVER_KEYS.contains(&entry.key.as_str()));
-            let server = served.first().map(|entry| self.server(entry));
-            if let Some(second) = served.get(1) {
-                self.error(second.at, "`serve` and `start` exclude each other; remove one");
-            }
+            let server = self.server(&served);
             let (hooks, settings) = self.settings_and_hooks(others);
             if matches!(entry.node.value, Value::Map(_) | Value::Null)
                 && !settings.iter().any(|setting| URL_SETTINGS.contains(&setting.name.as_str()))
@@ -200,19 +197,17 @@ impl Parser<'_> {
         targets
     }
 
-    /// Parses the server of a target.
-    fn server(&mut self, entry: &Entry) -> TargetServer {
-        if entry.key == "serve" {
-            return TargetServer::Serve(self.settings(&entry.node));
+    /// Parses the server of a target. If the target has both keys, a command takes precedence, unless it is empty. A variable
+    /// can therefore replace the server of a scenario.
+    fn server(&mut self, entries: &[Entry]) -> Option<TargetServer> {
+        let of = |key: &str| entries.iter().find(|entry| entry.key == key);
+        let serve = of("serve").map(|entry| TargetServer::Serve(self.settings(&entry.node)));
+        let Some(start) = of("start") else { return serve };
+        let command = self.text(&start.node, "start")?;
+        if command.is_empty() && serve.is_none() {
+            self.error(start.node.at, "`start` is empty; write the command of a server, or add `serve`");
         }
-        // The shell replaces references to variables, as in hooks.
-        match &entry.node.value {
-            Value::Text(command) if !command.is_empty() => TargetServer::Start(command.clone()),
-            _ => {
-                self.error(entry.node.at, "`start` must be a command, not a list or a map");
-                TargetServer::Start(String::new())
-            }
-        }
+        if command.is_empty() { serve } else { Some(TargetServer::Start(command)) }
     }
 
     fn parts(&mut self, parts: Option<&Entry>, matrix: Option<&Entry>) -> Vec<Part> {

@@ -1,6 +1,6 @@
 //! Tests of whole scenarios, valid and invalid.
 
-use super::{Diagnostic, Order, Scenario};
+use super::{Diagnostic, Order, Scenario, TargetServer};
 
 fn parse(text: &str) -> Result<Scenario, Vec<Diagnostic>> {
     Scenario::parse(text, &[], &|_| None).map_err(|faulty| faulty.diagnostics)
@@ -103,7 +103,7 @@ parts:
         "2:14: no variable `nowhere`",
         "4:12: no variable `port`",
         "4:12: no variable `other`",
-        "4:61: `start` must be a command",
+        "4:61: `start` must be a single value",
         "5:3: target `b` has no `url`",
         "6:1: unknown `setings`; did you mean `settings`?",
         "6:11: `duration` has no value",
@@ -123,4 +123,24 @@ parts:
     assert_eq!(rest.incomplete, ["url", "duration", "concurrency", "range"]);
     let axes = rest.scenario.parts.iter().flat_map(|part| &part.axes);
     assert_eq!(axes.map(|axis| axis.name.as_str()).collect::<Vec<_>>(), ["range", "think"]);
+}
+
+#[test]
+fn the_command_of_a_server_replaces_its_flags_unless_it_is_empty() {
+    let server_of = |keys: &str, set: &str| {
+        let text = format!("name: t\nvars: {{command: ''}}\ntargets: {{a: {{url: served/x, {keys}}}}}\n");
+        let set = [("command".to_owned(), set.to_owned())];
+        Scenario::parse(&text, &set, &|_| None).map(|scenario| scenario.targets[0].server.clone())
+    };
+    let both = "serve: {delay: 5ms}, start: 'exec ${command}'";
+    let start = |command: &str| Ok(Some(TargetServer::Start(command.to_owned())));
+    // The shell replaces references that are no variables of the scenario.
+    assert_eq!(server_of("start: 'nginx ${HOME} $PLIMSOLL_LISTEN'", ""), start("nginx ${HOME} $PLIMSOLL_LISTEN"));
+    assert_eq!(server_of(both, "nginx -g 'daemon off;'"), start("exec nginx -g 'daemon off;'"));
+    for keys in ["serve: {delay: 5ms}, start: '${command}'", "start: '${command}', serve: {delay: 5ms}"] {
+        assert!(matches!(server_of(keys, ""), Ok(Some(TargetServer::Serve(flags))) if flags[0].name == "delay"));
+        assert_eq!(server_of(keys, "nginx"), start("nginx"));
+    }
+    let faults = server_of("start: '${command}'", "").unwrap_err();
+    assert!(faults.len() == 1 && faults[0].message.contains("`start` is empty"), "{faults:?}");
 }

@@ -2,12 +2,13 @@
 //!
 //! The value of a variable comes from the command line, from the file, or from the environment. In settings that may
 //! contain a secret, this module does not replace references to the environment. The program replaces these references
-//! when it sends the value, so that no plan or report contains the secret.
+//! when it sends the value, so that no plan or report contains the secret. In the command of a server, the shell replaces
+//! references to the environment.
 
 use super::yaml::{self, Diagnostic, Entry, Node, Value};
 
-/// Settings in which references to the environment are replaced only when the program sends the value.
-const RESOLVED_LATER: [&str; 4] = ["header", "cookie", "user", "connection"];
+/// Settings in which references to the environment are replaced only when the program or the shell uses the value.
+const RESOLVED_LATER: [&str; 5] = ["header", "cookie", "user", "connection", "start"];
 
 /// Variables by name. Values from the command line override values from the file, and values from the file override
 /// values from the environment.

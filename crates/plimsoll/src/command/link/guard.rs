@@ -3,12 +3,12 @@
 use crate::console;
 use crate::emulated_link;
 use crate::failure::Failure;
-use link::state::{Guard as LinkGuard, Record};
+use link::state::{Record, clean_up_after};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, Stdio};
 
-/// Line with which the guard reports that it has opened the ends of the link.
+/// Line with which the guard reports that it guards the link.
 const READY: &str = "ready\n";
 /// Maximum length of a message between two processes of this program, in bytes.
 pub const MESSAGE_MAX: u64 = 64 << 10;
@@ -36,7 +36,17 @@ impl Guard {
         let mut line = String::new();
         let output = self.0.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         BufReader::new(output.take(READY.len() as u64)).read_line(&mut line)?;
-        if line == READY { Ok(()) } else { Err(io::Error::other("it cannot open the ends of the link")) }
+        if line == READY { Ok(()) } else { Err(io::Error::other("it ended immediately")) }
+    }
+
+    /// Starts another guard if the guard has ended, for example because a user has killed it.
+    pub fn renew_if_ended(&mut self, record: &Record) {
+        if !matches!(self.0.try_wait(), Ok(None)) {
+            // Ignore a failure, because the link works without a guard. The next call tries again.
+            if let Ok(next) = Self::start(record) {
+                *self = next;
+            }
+        }
     }
 }
 
@@ -55,9 +65,8 @@ pub fn run() -> Result<ExitCode, Failure> {
     input.by_ref().take(MESSAGE_MAX).read_line(&mut line).map_err(|error| failed(&error))?;
     let record: Record = serde_json::from_str(&line).map_err(|error| failed(&error))?;
     let registry = emulated_link::registry()?;
-    let guard = LinkGuard::of(record).map_err(|error| failed(&error))?;
     console::print(READY)?;
     let _ = io::copy(&mut input, &mut io::sink());
-    guard.clean(&registry).map_err(|error| failed(&error))?;
+    clean_up_after(&record, &registry).map_err(|error| failed(&error))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -114,7 +114,16 @@ fn failed(error: LinkError) -> Failure {
 struct Guarded {
     // Fields are dropped in this order, so the guard ends after the link.
     session: Session,
-    _guard: Guard,
+    guard: Guard,
+}
+
+impl Guarded {
+    /// Writes the counts of the link, and starts another guard if the guard was killed.
+    fn keep_up(&mut self) -> Result<(), Failure> {
+        self.session.publish().map_err(failed)?;
+        self.guard.renew_if_ended(self.session.record());
+        Ok(())
+    }
 }
 
 /// Makes a path in this process. This process must not have started threads yet.
@@ -125,13 +134,13 @@ fn open(args: &PathArgs) -> Result<Guarded, Failure> {
     let session = Session::tun(&args.spec(), &args.settings(), &emulated_link::registry()?).map_err(failed)?;
     report_cleaned(session.cleaned());
     let guard = Guard::start(session.record())?;
-    Ok(Guarded { session, _guard: guard })
+    Ok(Guarded { session, guard })
 }
 
 /// Runs a server at the far end, and returns its exit code.
 pub fn run_server(args: &PathArgs, command: &[OsString]) -> Result<ExitCode, Failure> {
     let mut link = open(args)?;
-    let session = &mut link.session;
+    let session = &link.session;
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
     console::eprintln(show::ready(session.record(), Some(&words.join(" "))).trim_end());
     let mut words = command.iter();
@@ -150,7 +159,7 @@ pub fn run_server(args: &PathArgs, command: &[OsString]) -> Result<ExitCode, Fai
             let code = ended.status.code().unwrap_or_else(|| 128 + ended.status.signal().unwrap_or(0));
             return Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)));
         }
-        session.publish().map_err(failed)?;
+        link.keep_up()?;
         if let Some(signal) = interrupts().last {
             let _ = server.ask_group_to_end(Signal::Terminate);
             if server.wait(STOP_MAX).map_err(cannot)?.is_none() {
@@ -174,7 +183,7 @@ pub fn relay(args: &RelayArgs) -> Result<ExitCode, Failure> {
     } else {
         console::print(&show::ready(session.record(), None))?;
     }
-    keep(&mut session, args.until_stdin_closes)
+    keep(args.until_stdin_closes, || session.publish().map_err(failed))
 }
 
 fn resolved(target: &str) -> Result<SocketAddr, Failure> {
@@ -194,7 +203,7 @@ fn resolved(target: &str) -> Result<SocketAddr, Failure> {
 pub fn hold(args: &PathArgs) -> Result<ExitCode, Failure> {
     let mut link = open(args)?;
     announce(&link.session)?;
-    keep(&mut link.session, args.until_stdin_closes)
+    keep(args.until_stdin_closes, || link.keep_up())
 }
 
 /// Prints the record of a link, for the process that started this one.
@@ -203,8 +212,8 @@ fn announce(session: &Session) -> Result<(), Failure> {
     console::print(&format!("{record}\n"))
 }
 
-/// Keeps a link until interrupted, or until standard input closes.
-fn keep(session: &mut Session, until_stdin_closes: bool) -> Result<ExitCode, Failure> {
+/// Keeps a link until interrupted, or until standard input closes. Calls `keep_up` at regular intervals.
+fn keep(until_stdin_closes: bool, mut keep_up: impl FnMut() -> Result<(), Failure>) -> Result<ExitCode, Failure> {
     let is_closed = Arc::new(AtomicBool::new(false));
     if until_stdin_closes {
         let closes = Arc::clone(&is_closed);
@@ -215,7 +224,7 @@ fn keep(session: &mut Session, until_stdin_closes: bool) -> Result<ExitCode, Fai
     }
     while interrupts().count == 0 && !is_closed.load(Relaxed) {
         std::thread::sleep(PUBLISH);
-        session.publish().map_err(failed)?;
+        keep_up()?;
     }
     Ok(ExitCode::SUCCESS)
 }

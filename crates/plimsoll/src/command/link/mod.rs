@@ -198,7 +198,6 @@ fn exec(args: &ExecArgs) -> Result<ExitCode, Failure> {
     let mut words = args.command.iter();
     let program = words.next().map(std::ffi::OsString::as_os_str).unwrap_or_default();
     let mut command = Command::new(program);
-    record.mark(&mut command);
     let error = command.args(words).exec();
     let program = program.to_string_lossy();
     Err(Failure::Message(Exit::CouldNotRun, format!("cannot run `{program}`: {error}")))

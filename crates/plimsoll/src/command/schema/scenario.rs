@@ -56,7 +56,7 @@ pub fn schema(cli: &clap::Command) -> Value {
     let mut of_target = settings.clone();
     of_target.insert("hooks".to_owned(), json!({"$ref": "#/$defs/hooks"}));
     of_target.insert("serve".to_owned(), serve(cli));
-    let about = "Shell command of a server that the study starts and stops. It must listen on the address in PLIMSOLL_LISTEN. In other settings, `served` is this address.";
+    let about = "Shell command of a server that the study starts and stops. It must listen on the address in PLIMSOLL_LISTEN. In other settings, `served` is this address. If the command is empty, the study starts `serve` instead.";
     of_target.insert("start".to_owned(), json!({"type": "string", "description": about}));
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
