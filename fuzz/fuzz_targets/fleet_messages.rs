@@ -28,7 +28,7 @@ fuzz_target!(|bytes: &[u8]| {
         parts: 1,
     };
     let names = vec!["a".to_owned()];
-    let (mut coordinator, _) = Coordinator::begin(settings, names, CoordinatorTime(0));
+    let (mut coordinator, _) = Coordinator::begin(settings, names, CoordinatorTime(0), 0);
     let (mut stream, mut now) = (bytes, 0);
     while let Ok(Some(message)) = lines::read::<FromAgent>(&mut stream) {
         now += 1_000_000;

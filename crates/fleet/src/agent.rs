@@ -2,11 +2,13 @@
 //!
 //! The caller passes in messages, local events and instants of the agent's clock, and carries out the actions in order.
 
+use crate::away::Away;
 use crate::clock::AgentTime;
-use crate::message::{FromAgent, Hash, PROTOCOL, Part, Refusal, RunId, ToAgent};
+use crate::message::{FoundPart, FromAgent, Hash, PROTOCOL, Part, Refusal, RunId, Terms, ToAgent};
 use std::time::Duration;
 
-/// An agent stops if it hears nothing from its coordinator for this long.
+/// An agent stops if it hears nothing from its coordinator for this long. The time in which the bus is away does not
+/// count ([`crate::away`]).
 pub const LEASE: Duration = Duration::from_secs(30);
 
 /// An action that the caller must carry out.
@@ -27,6 +29,20 @@ pub enum Action {
     Start {
         /// T0.
         at: AgentTime,
+        /// Facts to keep with the records of the load.
+        terms: Terms,
+    },
+    /// Look for parts of this earlier run, then report [`Event::Found`] or [`Event::Failed`].
+    Find {
+        /// The run.
+        run: RunId,
+    },
+    /// Report all records of this part of an earlier run, then [`Event::Ended`].
+    Fetch {
+        /// The run.
+        run: RunId,
+        /// Number of the part.
+        index: u32,
     },
     /// End the load early, then report the remaining records and [`Event::Ended`].
     Finish,
@@ -58,9 +74,11 @@ pub enum Event {
     Prepared,
     /// The load started at this instant.
     Started(AgentTime),
-    /// A record was written to the run directory.
+    /// These parts were found.
+    Found(Vec<FoundPart>),
+    /// A record was written to the run directory, or read from the directory of an earlier run.
     Record(String),
-    /// The load has ended, as planned or after [`Action::Finish`].
+    /// The load has ended, as planned or after [`Action::Finish`], or all records of an earlier run were reported.
     Ended,
     /// The agent cannot go on, for this reason.
     Failed(String),
@@ -69,11 +87,25 @@ pub enum Event {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
     Idle,
-    Joined { run: RunId, part: Part },
+    Joined {
+        run: RunId,
+        part: Part,
+    },
     Preparing,
     Ready,
     Starting,
-    Running { records: u64 },
+    Running {
+        records: u64,
+    },
+    /// A coordinator collects an earlier run.
+    Collected {
+        run: RunId,
+    },
+    /// The agent sends the records of an earlier run.
+    Sending {
+        run: RunId,
+        records: u64,
+    },
     Ended,
 }
 
@@ -83,13 +115,14 @@ pub struct Agent {
     build: Hash,
     state: State,
     heard: AgentTime,
+    away: Away,
 }
 
 impl Agent {
     /// Creates an agent of this build. Its lease begins at `now`.
     #[must_use]
     pub fn new(build: Hash, now: AgentTime) -> Self {
-        Self { build, state: State::Idle, heard: now }
+        Self { build, state: State::Idle, heard: now, away: Away::default() }
     }
 
     /// Returns whether the agent has ended.
@@ -102,6 +135,12 @@ impl Agent {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.state == State::Idle
+    }
+
+    /// Returns whether a coordinator collects an earlier run from this agent.
+    #[must_use]
+    pub fn is_collected(&self) -> bool {
+        matches!(self.state, State::Collected { .. } | State::Sending { .. })
     }
 
     /// Returns the latest time for the next call of [`Self::on_time`].
@@ -131,6 +170,19 @@ impl Agent {
                 self.state = State::Joined { run, part };
                 vec![Action::Send(FromAgent::Joined)]
             }
+            (ToAgent::Find { protocol, .. }, State::Idle) if protocol != PROTOCOL => self.refuse(Refusal::Protocol),
+            (ToAgent::Find { build, .. }, State::Idle) if build != self.build => self.refuse(Refusal::Build),
+            (ToAgent::Find { run, .. }, State::Idle) => {
+                self.heard = now;
+                self.state = State::Collected { run: run.clone() };
+                vec![Action::Find { run }]
+            }
+            (ToAgent::Fetch { index }, State::Collected { run }) => {
+                let run = run.clone();
+                self.heard = now;
+                self.state = State::Sending { run: run.clone(), records: 0 };
+                vec![Action::Fetch { run, index }]
+            }
             // Refuse a second coordinator. Its message neither renews the lease nor disturbs the run.
             (ToAgent::Hello { .. }, _) => vec![Action::Send(FromAgent::Refused { refusal: Refusal::Busy })],
             (ToAgent::Prepare { hash, plan }, State::Joined { run, part }) => {
@@ -146,14 +198,14 @@ impl Agent {
                 self.heard = now;
                 vec![Action::Send(FromAgent::Clock { number, received: now, replied: now })]
             }
-            (ToAgent::StartAt { at }, State::Ready) if now > at => {
+            (ToAgent::StartAt { at, .. }, State::Ready) if now > at => {
                 let reason = "the order to start arrived after the start".to_owned();
                 self.end(StopReason::StartMissed, Some(FromAgent::Failed { reason }))
             }
-            (ToAgent::StartAt { at }, State::Ready) => {
+            (ToAgent::StartAt { at, terms }, State::Ready) => {
                 self.heard = now;
                 self.state = State::Starting;
-                vec![Action::Start { at }]
+                vec![Action::Start { at, terms }]
             }
             (ToAgent::Stop, State::Starting | State::Running { .. }) => {
                 self.heard = now;
@@ -166,9 +218,14 @@ impl Agent {
                 Vec::new()
             }
             (ToAgent::Abort | ToAgent::Stop, _) => self.end(StopReason::Aborted, None),
-            (ToAgent::Prepare { .. } | ToAgent::Probe { .. } | ToAgent::StartAt { .. }, _) => {
-                self.refuse(Refusal::OutOfOrder)
-            }
+            (
+                ToAgent::Prepare { .. }
+                | ToAgent::Probe { .. }
+                | ToAgent::StartAt { .. }
+                | ToAgent::Find { .. }
+                | ToAgent::Fetch { .. },
+                _,
+            ) => self.refuse(Refusal::OutOfOrder),
         }
     }
 
@@ -183,7 +240,13 @@ impl Agent {
                 self.state = State::Running { records: 0 };
                 vec![Action::Send(FromAgent::Started { at })]
             }
-            (Event::Record(record), State::Running { records }) => {
+            (Event::Found(parts), State::Collected { .. }) => vec![Action::Send(FromAgent::Kept { parts })],
+            (Event::Ended, State::Sending { run, records }) => {
+                let records = *records;
+                self.state = State::Collected { run: run.clone() };
+                vec![Action::Send(FromAgent::Done { records })]
+            }
+            (Event::Record(record), State::Running { records } | State::Sending { records, .. }) => {
                 let number = *records;
                 *records += 1;
                 vec![Action::Send(FromAgent::Record { number, record })]
@@ -195,6 +258,14 @@ impl Agent {
             (Event::Failed(_), State::Ended) => Vec::new(),
             (Event::Failed(reason), _) => self.end(StopReason::Failed, Some(FromAgent::Failed { reason })),
             _ => Vec::new(),
+        }
+    }
+
+    /// Takes the present state of the bus. While it is away, the agent makes its load without its coordinator. A lease
+    /// that has run out stays lost.
+    pub fn on_bus(&mut self, now: AgentTime, is_away: bool) {
+        if self.away.excuses(now.0, is_away) && now < self.heard.after(LEASE) {
+            self.heard = self.heard.max(now);
         }
     }
 

@@ -1,7 +1,9 @@
 //! The list of hosts that a user names: `a,b,user@c`, and ranges such as `client-{1...6}` or `client-{01...12}`.
 
-/// Maximum number of hosts. The number of runs that `merge` reads has the same limit.
+/// Maximum number of hosts. Each of them needs a process of ssh and several threads.
 pub const HOSTS_MAX: usize = 256;
+/// Maximum number of agents of a run on a message bus.
+pub const AGENTS_MAX: usize = 1024;
 
 /// Reason why a text is not a list of hosts.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]

@@ -17,6 +17,7 @@
 //! passes in messages and instants, and carries out the returned actions. [`transport`] moves the messages.
 
 pub mod agent;
+pub mod away;
 pub mod clock;
 pub mod coordinator;
 pub mod hosts;

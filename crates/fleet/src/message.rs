@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// The version of this protocol. Increase it with every change of a message.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// Maximum length of the name of a run.
 const RUN_ID_MAX: usize = 64;
@@ -63,6 +63,16 @@ impl Hash {
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
+
+    /// Computes the hash of bytes that `read` passes on piece by piece.
+    ///
+    /// # Errors
+    /// The errors of `read`.
+    pub fn of_pieces<E>(read: impl FnOnce(&mut dyn FnMut(&[u8])) -> Result<(), E>) -> Result<Self, E> {
+        let mut digest = Sha256::new();
+        read(&mut |piece| digest.update(piece))?;
+        Ok(Self(digest.finalize().into()))
+    }
 }
 
 /// The share of an agent: number `index` of `of` agents, counted from 0.
@@ -72,6 +82,45 @@ pub struct Part {
     pub index: u32,
     /// The number of agents.
     pub of: u32,
+}
+
+/// Facts about a run that its agents do not know by themselves. Each agent keeps them next to its records, so that another
+/// coordinator can write the report of the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Terms {
+    /// The name of the agent, as its coordinator names it.
+    pub name: String,
+    /// Wall time of T0 at the coordinator, in milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// Largest error of the agent's start, in nanoseconds.
+    pub uncertainty_nanos: u64,
+    /// Largest accepted difference of the starts, in nanoseconds.
+    pub spread_max_nanos: u64,
+    /// Number of agents that may be lost without making the run partial.
+    pub tolerate_lost: u64,
+}
+
+/// A part of a run that an agent has kept on its host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeptPart {
+    /// The part.
+    pub part: Part,
+    /// Time from T0 to the actual start, in nanoseconds.
+    pub late_nanos: i64,
+    /// The facts from the coordinator of the run.
+    pub terms: Terms,
+}
+
+/// A part of an earlier run, as an agent finds it on its host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FoundPart {
+    /// The part.
+    pub kept: KeptPart,
+    /// `false` if the part is still being made, or if its agent was killed.
+    pub is_over: bool,
 }
 
 /// A message from the coordinator to an agent.
@@ -105,6 +154,22 @@ pub enum ToAgent {
     StartAt {
         /// T0 in the agent's clock.
         at: AgentTime,
+        /// Facts to keep with the records.
+        terms: Terms,
+    },
+    /// Asks which parts of an earlier run the agent has kept. This is the first message, in place of `Hello`.
+    Find {
+        /// The coordinator's [`PROTOCOL`].
+        protocol: u32,
+        /// The hash of the coordinator's program.
+        build: Hash,
+        /// The earlier run.
+        run: RunId,
+    },
+    /// Asks for the records of a kept part.
+    Fetch {
+        /// Number of the part.
+        index: u32,
     },
     /// Renews the lease. Every other message that fits the agent's state renews it too.
     Lease,
@@ -149,7 +214,12 @@ pub enum FromAgent {
         /// the counts of slices, which are not in the run directory.
         record: String,
     },
-    /// The run has ended.
+    /// The reply to `Find`.
+    Kept {
+        /// The parts of the run on this host.
+        parts: Vec<FoundPart>,
+    },
+    /// The run has ended, or all records of a kept part were sent.
     Done {
         /// Number of records that the agent sent.
         records: u64,

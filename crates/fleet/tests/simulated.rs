@@ -1,18 +1,21 @@
 //! A fleet in simulated time: real state machines of coordinator and agents, with delays, shifted clocks and failures.
 
 use fleet::agent::{self, Agent, Event, LEASE, StopReason};
+use fleet::away::AWAY_MAX;
 use fleet::clock::{AgentTime, CoordinatorTime};
 use fleet::coordinator::{self, Abort, Coordinator, Ended, Loss, Outcome, Settings};
-use fleet::message::{FromAgent, Hash, PROTOCOL, Part, Refusal, RunId, ToAgent};
+use fleet::message::{FoundPart, FromAgent, Hash, KeptPart, PROTOCOL, Part, Refusal, RunId, Terms, ToAgent};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MS;
-/// The seconds that each agent measures.
+/// The seconds that each agent measures, unless a test says otherwise.
 const SECONDS: u64 = 10;
+/// Wall time at the begin of the simulation.
+const UNIX_MS: u64 = 1_795_000_000_000;
 /// Time at which the simulation stops.
-const END: u64 = 120 * SECOND;
+const END: u64 = 2000 * SECOND;
 
 /// One simulated machine.
 struct Machine {
@@ -37,6 +40,12 @@ enum Step {
     Wake(usize),
     Kill(usize),
     CutOff(usize),
+    /// The bus goes away, or comes back.
+    Bus {
+        is_away: bool,
+    },
+    /// All ends look at the bus, as they do several times per second.
+    Look,
 }
 
 struct Simulation {
@@ -49,6 +58,11 @@ struct Simulation {
     records: Vec<(usize, String)>,
     outcome: Option<Outcome>,
     ended: u64,
+    /// The seconds that each agent measures.
+    seconds: u64,
+    is_away: bool,
+    /// Messages that wait until the bus is back.
+    waiting: Vec<Step>,
 }
 
 fn build() -> Hash {
@@ -95,9 +109,21 @@ impl Simulation {
             machine.agent = Agent::new(build(), machine.clock(now));
         }
         let names = (0..machines.len()).map(|index| format!("host-{index}")).collect();
-        let (coordinator, actions) = Coordinator::begin(settings, names, CoordinatorTime(now));
+        let (coordinator, actions) = Coordinator::begin(settings, names, CoordinatorTime(now), UNIX_MS);
         let (steps, records) = (BTreeMap::new(), Vec::new());
-        let mut new = Self { now, steps, created: 0, coordinator, machines, records, outcome: None, ended: 0 };
+        let mut new = Self {
+            now,
+            steps,
+            created: 0,
+            coordinator,
+            machines,
+            records,
+            outcome: None,
+            ended: 0,
+            seconds: SECONDS,
+            is_away: false,
+            waiting: Vec::new(),
+        };
         new.carry_out(actions);
         new
     }
@@ -137,17 +163,19 @@ impl Simulation {
                     let ready = self.now + (1 + index as u64) * SECOND;
                     self.at(ready, Step::Local(index, Event::Prepared));
                 }
-                agent::Action::Start { at } => {
+                agent::Action::Find { .. } | agent::Action::Fetch { .. } => panic!("nobody collects a run"),
+                agent::Action::Start { at, terms } => {
+                    assert_eq!((terms.name, terms.started_unix_ms), (format!("host-{index}"), self.t0_unix_ms()));
                     let machine = &self.machines[index];
                     let at = at.0.checked_add_signed(-machine.shift).expect("in range");
                     let start = at.max(self.now) + machine.delay;
                     let clock = self.machines[index].clock(start);
                     self.at(start, Step::Local(index, Event::Started(clock)));
-                    for second in 1..=SECONDS {
+                    for second in 1..=self.seconds {
                         let record = format!("second {second} of {index}");
                         self.at(start + second * SECOND, Step::Local(index, Event::Record(record)));
                     }
-                    self.at(start + SECONDS * SECOND, Step::Local(index, Event::Ended));
+                    self.at(start + self.seconds * SECOND, Step::Local(index, Event::Ended));
                 }
                 agent::Action::Finish => self.at(self.now, Step::Local(index, Event::Ended)),
                 agent::Action::Stop(reason) => self.machines[index].stopped = Some((self.now, reason)),
@@ -165,7 +193,7 @@ impl Simulation {
             let step = self.steps.first_key_value().map(|(key, _)| key.0);
             let due = self.coordinator.deadline().map(|deadline| deadline.0);
             let Some(next) = [step, due].into_iter().flatten().min() else { return self };
-            assert!(next < END + 100 * SECOND, "the run does not end");
+            assert!(next < END, "the run does not end");
             self.now = self.now.max(next);
             if due.is_some_and(|due| due <= self.now) {
                 let actions = self.coordinator.on_time(CoordinatorTime(self.now));
@@ -185,6 +213,22 @@ impl Simulation {
                 self.carry_out(actions);
             }
             Step::CutOff(index) => self.machines[index].cut_off = true,
+            Step::Bus { is_away } => {
+                self.is_away = is_away;
+                std::mem::take(&mut self.waiting).into_iter().for_each(|step| self.at(now, step));
+            }
+            Step::Look => {
+                self.coordinator.on_bus(CoordinatorTime(now), self.is_away);
+                for machine in &mut self.machines {
+                    let clock = machine.clock(now);
+                    machine.agent.on_bus(clock, self.is_away);
+                }
+                let is_running = self.machines.iter().any(|machine| !machine.agent.is_over());
+                if !self.coordinator.is_over() || is_running {
+                    self.at(now + 100 * MS, Step::Look);
+                }
+            }
+            Step::FromAgent(..) | Step::ToAgent(..) if self.is_away => self.waiting.push(step),
             Step::FromAgent(index, message) => {
                 if !self.machines[index].cut_off {
                     let actions = self.coordinator.on_message(CoordinatorTime(now), index, message);
@@ -215,6 +259,11 @@ impl Simulation {
                 }
             }
         }
+    }
+
+    fn t0_unix_ms(&self) -> u64 {
+        let start = self.coordinator.start().expect("the start is ordered");
+        UNIX_MS + (start.0 - 100 * SECOND) / MS
     }
 
     fn ended(&self) -> &Ended {
@@ -347,7 +396,7 @@ fn an_order_to_stop_after_the_end_of_a_run_does_not_disturb_the_next_run() {
 
 #[test]
 fn an_interrupt_before_the_start_aborts_the_run() {
-    let (mut coordinator, _) = Coordinator::begin(settings(), vec!["host-0".to_owned()], CoordinatorTime(0));
+    let (mut coordinator, _) = Coordinator::begin(settings(), vec!["host-0".to_owned()], CoordinatorTime(0), UNIX_MS);
     let actions = coordinator.on_interrupt();
     assert_eq!(actions.last(), Some(&coordinator::Action::Finish(Outcome::Aborted(Abort::Interrupted))));
     assert_eq!(actions.first(), Some(&coordinator::Action::Send(0, ToAgent::Abort)));
@@ -360,6 +409,90 @@ fn a_run_that_lost_all_agents_is_partial_whatever_is_tolerated() {
     let mut fleet = Simulation::new(Settings { tolerate_lost: 3, ..settings() }, machines());
     (0..3).for_each(|index| fleet.at(109 * SECOND, Step::Kill(index)));
     assert!(fleet.run().ended().partial);
+}
+
+/// Runs for 50 seconds. From the fifth second on, the bus is away for this long.
+fn with_bus_away(away: Duration) -> Simulation {
+    let mut fleet = Simulation::new(Settings { silence_max: Duration::from_secs(30), ..settings() }, machines());
+    fleet.seconds = 50;
+    let from = 109 * SECOND;
+    fleet.at(100 * SECOND, Step::Look);
+    fleet.at(from, Step::Bus { is_away: true });
+    fleet.at(from + away.as_nanos() as u64, Step::Bus { is_away: false });
+    fleet.run()
+}
+
+#[test]
+fn a_bus_that_is_away_for_a_while_costs_nothing() {
+    // The bus is away for less and for more than a lease, or even until after the end of the load.
+    for seconds in [5, 29, 31, 40, 120, 290] {
+        let fleet = with_bus_away(Duration::from_secs(seconds));
+        let ended = fleet.ended();
+        assert!(!ended.partial && ended.agents.iter().all(|agent| agent.loss.is_none()), "{seconds} s: {ended:?}");
+        assert!(ended.agents.iter().all(|agent| agent.records == 50), "{seconds} s: {ended:?}");
+        assert!(fleet.machines.iter().all(|machine| matches!(machine.stopped, Some((_, StopReason::Done)))));
+    }
+}
+
+#[test]
+fn agents_stop_and_count_as_lost_if_the_bus_stays_away() {
+    let mut fleet = Simulation::new(Settings { silence_max: Duration::from_secs(30), ..settings() }, machines());
+    fleet.seconds = 1000;
+    let from = 109 * SECOND;
+    fleet.at(100 * SECOND, Step::Look);
+    fleet.at(from, Step::Bus { is_away: true });
+    let fleet = fleet.run();
+    let limit = (AWAY_MAX + LEASE).as_nanos() as u64;
+    for machine in &fleet.machines {
+        let Some((at, StopReason::LeaseLost)) = machine.stopped else { panic!("{:?}", machine.stopped) };
+        assert!((at - from).abs_diff(limit) < SECOND, "{at}");
+    }
+    assert!(fleet.ended().agents.iter().all(|agent| matches!(agent.loss, Some(Loss::Silent(_)))));
+    assert!((fleet.ended - from).abs_diff(limit) < SECOND, "{}", fleet.ended);
+}
+
+#[test]
+fn a_bus_that_comes_back_does_not_bring_a_lost_lease_back() {
+    let mut agent = started_agent();
+    let late = AgentTime(0).after(LEASE);
+    agent.on_bus(late, true);
+    let actions = agent.on_time(late);
+    assert_eq!(actions.last(), Some(&agent::Action::Stop(StopReason::LeaseLost)));
+}
+
+#[test]
+fn another_coordinator_collects_the_records_of_a_run() {
+    let find = |protocol, build| ToAgent::Find { protocol, build, run: run_id() };
+    let mut agent = Agent::new(build(), AgentTime(0));
+    let now = AgentTime(SECOND);
+    assert_eq!(agent.on_message(now, find(PROTOCOL, build())), [agent::Action::Find { run: run_id() }]);
+    assert!(agent.is_collected());
+    let kept = KeptPart { part: Part { index: 1, of: 3 }, late_nanos: -5, terms: terms() };
+    let parts = vec![FoundPart { kept, is_over: true }];
+    assert_eq!(agent.on_event(Event::Found(parts.clone())), [agent::Action::Send(FromAgent::Kept { parts })]);
+    // A part can be fetched again, for example after a full disk.
+    for _ in 0..2 {
+        let fetch = agent::Action::Fetch { run: run_id(), index: 1 };
+        assert_eq!(agent.on_message(now, ToAgent::Fetch { index: 1 }), [fetch]);
+        for number in 0..2 {
+            let record = number.to_string();
+            let sent = agent::Action::Send(FromAgent::Record { number, record: record.clone() });
+            assert_eq!(agent.on_event(Event::Record(record)), [sent]);
+        }
+        assert_eq!(agent.on_event(Event::Ended), [agent::Action::Send(FromAgent::Done { records: 2 })]);
+    }
+    assert!(!agent.is_over());
+    for (message, refusal) in [
+        (find(PROTOCOL + 1, build()), Refusal::Protocol),
+        (find(PROTOCOL, Hash::of(b"another program")), Refusal::Build),
+        (ToAgent::Fetch { index: 0 }, Refusal::OutOfOrder),
+    ] {
+        let actions = Agent::new(build(), AgentTime(0)).on_message(now, message);
+        assert_eq!(actions.last(), Some(&agent::Action::Stop(StopReason::Refused(refusal))));
+    }
+    // A running agent does not send other records.
+    let actions = started_agent().on_message(now, find(PROTOCOL, build()));
+    assert_eq!(actions.last(), Some(&agent::Action::Stop(StopReason::Refused(Refusal::OutOfOrder))));
 }
 
 #[test]
@@ -417,7 +550,7 @@ fn a_second_coordinator_is_refused_and_does_not_renew_the_lease() {
 #[test]
 fn an_order_to_start_that_comes_too_late_is_not_obeyed() {
     let mut agent = ready_agent();
-    let actions = agent.on_message(AgentTime(10), ToAgent::StartAt { at: AgentTime(9) });
+    let actions = agent.on_message(AgentTime(10), ToAgent::StartAt { at: AgentTime(9), terms: terms() });
     assert_eq!(actions.last(), Some(&agent::Action::Stop(StopReason::StartMissed)));
     assert!(!actions.iter().any(|action| matches!(action, agent::Action::Start { .. })));
 }
@@ -439,7 +572,7 @@ fn a_repeated_interval_counts_once_and_a_missing_one_loses_the_agent() {
 #[test]
 fn messages_out_of_order_or_from_strangers_do_no_harm() {
     let now = CoordinatorTime(0);
-    let (mut coordinator, _) = Coordinator::begin(settings(), vec!["host-0".to_owned()], now);
+    let (mut coordinator, _) = Coordinator::begin(settings(), vec!["host-0".to_owned()], now, UNIX_MS);
     assert_eq!(coordinator.on_message(now, 7, FromAgent::Joined), []);
     let actions = coordinator.on_message(now, 0, FromAgent::Done { records: 0 });
     let reason = Abort::Lost { agent: "host-0".to_owned(), loss: Loss::OutOfOrder };
@@ -456,6 +589,11 @@ fn hello(protocol: u32) -> ToAgent {
     ToAgent::Hello { protocol, build: build(), run: run_id(), part: Part { index: 0, of: 1 } }
 }
 
+fn terms() -> Terms {
+    let name = "host-0".to_owned();
+    Terms { name, started_unix_ms: UNIX_MS, uncertainty_nanos: 1, spread_max_nanos: 2, tolerate_lost: 0 }
+}
+
 fn ready_agent() -> Agent {
     let mut agent = Agent::new(build(), AgentTime(0));
     agent.on_message(AgentTime(0), hello(PROTOCOL));
@@ -466,15 +604,15 @@ fn ready_agent() -> Agent {
 
 fn started_agent() -> Agent {
     let mut agent = ready_agent();
-    let actions = agent.on_message(AgentTime(0), ToAgent::StartAt { at: AgentTime(0) });
-    assert_eq!(actions, [agent::Action::Start { at: AgentTime(0) }]);
+    let actions = agent.on_message(AgentTime(0), ToAgent::StartAt { at: AgentTime(0), terms: terms() });
+    assert_eq!(actions, [agent::Action::Start { at: AgentTime(0), terms: terms() }]);
     agent.on_event(Event::Started(AgentTime(0)));
     agent
 }
 
 /// Returns a coordinator whose only agent is running. Both have the same clock.
 fn running_coordinator(now: CoordinatorTime) -> Coordinator {
-    let (mut coordinator, _) = Coordinator::begin(settings(), vec!["host-0".to_owned()], now);
+    let (mut coordinator, _) = Coordinator::begin(settings(), vec!["host-0".to_owned()], now, UNIX_MS);
     coordinator.on_message(now, 0, FromAgent::Joined);
     coordinator.on_message(now, 0, FromAgent::Ready);
     for number in 0..coordinator::PROBES {

@@ -62,7 +62,7 @@ pub enum Command {
     Doctor(doctor::Args),
     /// Waits for runs on several hosts (`--fleet`), and makes a part of each.
     Agent(agent::Args),
-    /// Writes the configuration and keys of a message bus for `--fleet`.
+    /// Sets up a message bus for `--fleet`, and collects runs whose command was killed.
     Fleet(fleet::Args),
     /// Prints JSON Schemas of the `--json` outputs and of scenarios.
     Schema(schema::Args),

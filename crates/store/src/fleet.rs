@@ -5,7 +5,7 @@ use measure::values::bounded;
 use serde::{Deserialize, Serialize};
 
 /// Maximum number of agents.
-pub const AGENTS_MAX: usize = 256;
+pub const AGENTS_MAX: usize = 1024;
 
 /// The part of an agent in a run of several hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

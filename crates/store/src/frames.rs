@@ -174,10 +174,29 @@ pub(crate) struct FrameReader<R> {
     frame_start: u64,
 }
 
+/// Size of the buffer of a reader.
+const BUFFER_BYTES: usize = 128 << 10;
+/// Size of the buffer of one of many readers that are open at the same time.
+const SMALL_BUFFER_BYTES: usize = 16 << 10;
+
 impl<R: Read> FrameReader<R> {
     pub(crate) fn new(input: R) -> Self {
-        let input = Counted { inner: BufReader::with_capacity(128 << 10, input), at: 0, magic: Magic::default() };
+        Self::with_buffer(input, BUFFER_BYTES)
+    }
+
+    /// Creates one of many readers that are open at the same time.
+    pub(crate) fn small(input: R) -> Self {
+        Self::with_buffer(input, SMALL_BUFFER_BYTES)
+    }
+
+    fn with_buffer(input: R, bytes: usize) -> Self {
+        let input = Counted { inner: BufReader::with_capacity(bytes, input), at: 0, magic: Magic::default() };
         Self { input, lines: Vec::new(), frame_start: 0 }
+    }
+
+    /// Takes the lines of the last frame, so that the reader does not keep their memory.
+    pub(crate) fn take_lines(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.lines)
     }
 
     /// Reads the next frame. All errors come from the input.

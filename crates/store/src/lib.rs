@@ -52,7 +52,7 @@ pub use record::{
     Begin, DAMAGED_FILE, DAMAGED_LISTED_MAX, DAMAGED_SHOWN_MAX, Damaged, DamagedObject, End, EndReason, FORMAT, Host,
     LevelStage, Levels, Record, Segment, Server, Tls, Uploads,
 };
-pub use record_reader::{INTERVALS_MAX, for_each_record, read_records};
+pub use record_reader::{INTERVALS_MAX, RunRecords, for_each_record, read_records};
 pub use roll_up::{RollUpRules, Step};
 pub use run_writer::{NewRun, RESERVE_FILE, RecordCopy, RunWriter};
 pub use saved_run::{Point, SavedRun};

@@ -9,7 +9,7 @@ use measure::ClientLoad;
 use measure::summary::ClientLimits;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Maximum number of intervals that are read. This many one-second intervals cover 23 days, and joined intervals cover
 /// years. The points of this many intervals take 350 MB of memory.
@@ -28,6 +28,63 @@ const SUM_MAX: f64 = 1e24;
 /// begin record is not an error: it ends the reading, and the returned [`Tail`] describes it.
 pub fn for_each_record(dir: &Path, mut take: impl FnMut(Record)) -> Result<Tail, StoreError> {
     Progress::new(INTERVALS_MAX).read_files(dir, &mut take)
+}
+
+/// The records of a run, one by one, so that the records of many runs can be read side by side. Keeps one frame in memory.
+pub struct RunRecords {
+    dir: PathBuf,
+    progress: Progress,
+    frames: FrameReader<File>,
+    /// The lines of the current frame, and the number of bytes that were read.
+    lines: (Vec<u8>, usize),
+}
+
+impl RunRecords {
+    /// Opens the run in `dir`.
+    ///
+    /// # Errors
+    /// Fails if there is no file of records.
+    pub fn open(dir: &Path) -> Result<Self, StoreError> {
+        let frames = FrameReader::small(open(dir, &segments::path(dir, 1))?);
+        Ok(Self { dir: dir.to_owned(), progress: Progress::new(INTERVALS_MAX), frames, lines: (Vec::new(), 0) })
+    }
+
+    /// Returns the next record, in the order of [`for_each_record`]. Returns `None` after the last one, and where
+    /// [`for_each_record`] reports damage or another error.
+    pub fn next_record(&mut self) -> Option<Record> {
+        loop {
+            while let Some(line) = self.next_line() {
+                let mut taken = None;
+                self.progress.take_lines(&line, &mut |record| taken = Some(record)).ok()?.ok()?;
+                if taken.is_some() {
+                    return taken;
+                }
+            }
+            match self.frames.next() {
+                Ok(Next::Lines(_)) => self.lines = (self.frames.take_lines(), 0),
+                Ok(Next::End { torn_bytes: 0 }) => self.frames = self.next_file()?,
+                Ok(Next::End { .. } | Next::Damaged(_)) | Err(_) => return None,
+            }
+        }
+    }
+
+    fn next_line(&mut self) -> Option<Vec<u8>> {
+        let (lines, read) = &mut self.lines;
+        let rest = lines.get(*read..).filter(|rest| !rest.is_empty())?;
+        let line = rest.split_inclusive(|byte| *byte == b'\n').next()?.to_vec();
+        *read += line.len();
+        if *read == lines.len() {
+            self.lines = (Vec::new(), 0);
+        }
+        Some(line)
+    }
+
+    fn next_file(&mut self) -> Option<FrameReader<File>> {
+        let number = self.progress.number.saturating_add(1);
+        let file = segments::open(&segments::path(&self.dir, number)).ok()??;
+        (self.progress.number, self.progress.expected) = (number, Expected::First);
+        Some(FrameReader::small(file))
+    }
 }
 
 /// Reads the begin record of the run in `dir`.
@@ -226,6 +283,33 @@ pub(crate) mod tests {
     pub(crate) fn second(index: u64) -> Record {
         let at = |second: u64| Instant::from_nanos(second * 1_000_000_000);
         Record::Interval(Box::new(Interval::new(Stage::Measured, at(index), at(index + 1))))
+    }
+
+    #[test]
+    fn the_records_of_a_run_are_the_same_one_by_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let rules = crate::RollUpRules { file: std::time::Duration::from_secs(2), ..crate::RollUpRules::DEFAULT };
+        let mut writer = crate::RunWriter::create(dir.path(), &begin()).unwrap().rolling_up(rules);
+        for index in 0..5 {
+            let Record::Interval(interval) = second(index) else { unreachable!() };
+            writer.interval(&interval).unwrap();
+        }
+        drop(writer);
+        assert!(segments::path(dir.path(), 3).exists());
+        let text = |record: &Record| serde_json::to_string(record).unwrap();
+        let mut all = Vec::new();
+        for_each_record(dir.path(), |record| all.push(text(&record))).unwrap();
+        let mut records = RunRecords::open(dir.path()).unwrap();
+        let single: Vec<String> = std::iter::from_fn(|| records.next_record()).map(|record| text(&record)).collect();
+        assert_eq!((single.len(), single == all), (6, true));
+        // Both stop at the same damage.
+        let path = segments::path(dir.path(), 2);
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &bytes[..bytes.len() - 3]).unwrap();
+        let (mut count, mut records) = (0, RunRecords::open(dir.path()).unwrap());
+        for_each_record(dir.path(), |_| count += 1).unwrap();
+        assert_eq!(std::iter::from_fn(|| records.next_record()).count(), count);
+        assert!(count < 6);
     }
 
     #[test]

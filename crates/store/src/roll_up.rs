@@ -50,6 +50,15 @@ impl RollUpRules {
             Step { age: Duration::from_secs(6 * 3600), length: Duration::from_secs(60) },
         ],
     };
+    /// The rules of the parts of a run of several hosts, on each host. Joined intervals of different hosts cannot be merged,
+    /// so a part keeps its intervals for as long as another coordinator may collect it.
+    pub const PARTS: Self = Self {
+        steps: [
+            Step { age: Duration::from_secs(24 * 3600), length: Duration::from_secs(10) },
+            Step { age: Duration::from_secs(30 * 3600), length: Duration::from_secs(60) },
+        ],
+        ..Self::DEFAULT
+    };
 }
 
 /// State that the writer and the thread share.

@@ -2,6 +2,7 @@
 
 mod causes;
 mod content;
+mod fleet;
 mod line;
 mod memory;
 mod pace;
@@ -38,6 +39,8 @@ pub enum Bench {
     Content(content::Args),
     /// CPU time of signing an S3 request.
     Sign(sign::Args),
+    /// CPU time and memory of the coordinator of many simulated agents.
+    Fleet(fleet::Args),
     /// Search for the load lines of independent servers with known capacities.
     Line(line::Args),
     /// How often a search that stops levels early decides wrongly, with bursts of slow operations in simulated time.
@@ -67,6 +70,7 @@ pub fn run(bench: &Bench) -> Result<()> {
         Bench::View(args) => view::run(args),
         Bench::Content(args) => content::run(args),
         Bench::Sign(args) => sign::run(args),
+        Bench::Fleet(args) => fleet::run(args),
         Bench::Line(args) => line::run(args),
         Bench::Sequential(args) => sequential::run(args),
         Bench::Uploads(args) => uploads::run(args),

@@ -8,8 +8,9 @@ mod outcome;
 
 pub use outcome::{Abort, AgentResult, Ended, Loss, Outcome};
 
+use crate::away::Away;
 use crate::clock::{AgentTime, CoordinatorTime, Offset, Probe, expected_spread};
-use crate::message::{FromAgent, Hash, PROTOCOL, Part, RunId, ToAgent};
+use crate::message::{FromAgent, Hash, PROTOCOL, Part, RunId, Terms, ToAgent};
 use std::cmp::Ordering;
 use std::time::Duration;
 
@@ -82,15 +83,18 @@ pub struct Coordinator {
     settings: Settings,
     members: Vec<Member>,
     start: Option<CoordinatorTime>,
+    /// The begin of the run, and its wall time in milliseconds since 1970.
+    begun: (CoordinatorTime, u64),
     lease_due: CoordinatorTime,
+    away: Away,
     over: bool,
 }
 
 impl Coordinator {
-    /// Begins a run on the named agents, at least one. Agent number i makes part i of the load. Returns the first
-    /// actions.
+    /// Begins a run on the named agents, at least one. Agent number i makes part i of the load. `unix_ms` is the wall time
+    /// of `now`, in milliseconds since 1970. Returns the first actions.
     #[must_use]
-    pub fn begin(settings: Settings, names: Vec<String>, now: CoordinatorTime) -> (Self, Vec<Action>) {
+    pub fn begin(settings: Settings, names: Vec<String>, now: CoordinatorTime, unix_ms: u64) -> (Self, Vec<Action>) {
         let of = settings.parts;
         debug_assert!(of as usize >= names.len(), "every agent has a part");
         let hello = |index: u32| ToAgent::Hello {
@@ -102,7 +106,8 @@ impl Coordinator {
         let actions = (0..of).zip(0..names.len()).map(|(index, to)| Action::Send(to, hello(index))).collect();
         let member = |name| Member { name, state: State::Joining, offset: None, records: 0, heard: now };
         let members = names.into_iter().map(member).collect();
-        (Self { settings, members, start: None, lease_due: now.after(LEASE_EVERY), over: false }, actions)
+        let (begun, lease_due) = ((now, unix_ms), now.after(LEASE_EVERY));
+        (Self { settings, members, start: None, begun, lease_due, away: Away::default(), over: false }, actions)
     }
 
     /// Returns whether the run is over.
@@ -115,6 +120,14 @@ impl Coordinator {
     #[must_use]
     pub fn start(&self) -> Option<CoordinatorTime> {
         self.start
+    }
+
+    /// Returns the wall time of T0 in milliseconds since 1970, on the clock of the begin of the run. Setting the wall clock
+    /// during the run does not change it.
+    #[must_use]
+    pub fn started_unix_ms(&self) -> Option<u64> {
+        let (begun, unix_ms) = self.begun;
+        self.start.map(|start| unix_ms.saturating_add(start.0.saturating_sub(begun.0) / 1_000_000))
     }
 
     /// Returns the latest time for the next call of [`Self::on_time`].
@@ -149,6 +162,15 @@ impl Coordinator {
     /// Handles the end of the connection to the agent of this number.
     pub fn on_closed(&mut self, from: usize, reason: String) -> Vec<Action> {
         self.lose(from, Loss::Closed(reason))
+    }
+
+    /// Takes the present state of the bus. While it is away, no agent can be heard, so none of them counts as silent, and
+    /// none of them needs a lease.
+    pub fn on_bus(&mut self, now: CoordinatorTime, is_away: bool) {
+        if self.away.excuses(now.0, is_away) {
+            self.members.iter_mut().for_each(|member| member.heard = member.heard.max(now));
+            self.lease_due = self.lease_due.max(now.after(LEASE_EVERY));
+        }
     }
 
     /// Handles the passing of time: gives up silent agents, and renews the lease when this is due.
@@ -235,6 +257,7 @@ impl Coordinator {
         }
         let start = now.after(START_LEAD);
         self.start = Some(start);
+        let started_unix_ms = self.started_unix_ms().unwrap_or(0);
         let mut actions = Vec::new();
         for index in 0..self.members.len() {
             let Some(member) = self.members.get_mut(index) else { continue };
@@ -245,7 +268,16 @@ impl Coordinator {
             member.state = State::Ordered;
             // While the agent waited for the others, it had nothing to send. Count its silence from now.
             member.heard = now;
-            actions.push(Action::Send(index, ToAgent::StartAt { at }));
+            let uncertainty = member.offset.map_or(Duration::ZERO, Offset::uncertainty);
+            let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+            let terms = Terms {
+                name: member.name.clone(),
+                started_unix_ms,
+                uncertainty_nanos: nanos(uncertainty),
+                spread_max_nanos: nanos(self.settings.spread_max),
+                tolerate_lost: self.settings.tolerate_lost as u64,
+            };
+            actions.push(Action::Send(index, ToAgent::StartAt { at, terms }));
         }
         actions
     }

@@ -63,6 +63,11 @@ pub trait CoordinatorTransport {
     /// Returns the next message or event, and the agent from which it came. Returns `None` if nothing arrives for
     /// `wait`. [`Received::Closed`] comes after the last message of the agent.
     fn receive(&mut self, wait: Duration) -> Option<(usize, Received<FromAgent>)>;
+
+    /// Returns whether no agent can be reached now, because the bus between them is away.
+    fn is_away(&self) -> bool {
+        false
+    }
 }
 
 /// An agent's end.
@@ -72,4 +77,13 @@ pub trait AgentTransport {
 
     /// Returns the next message or event, or `None` if nothing arrives for `wait`.
     fn receive(&mut self, wait: Duration) -> Option<Received<ToAgent>>;
+
+    /// Returns whether the coordinator cannot be reached now, because the bus between them is away.
+    fn is_away(&self) -> bool {
+        false
+    }
+
+    /// Waits until the coordinator has received all messages that were sent, as long as `goes_on` returns `true` and the
+    /// coordinator is not silent for too long.
+    fn finish(&mut self, _goes_on: &mut dyn FnMut() -> bool) {}
 }

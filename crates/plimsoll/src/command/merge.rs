@@ -38,8 +38,33 @@ const AFTER: &str = "Histograms, counts, concurrency and rates are added up. The
     \x20 plimsoll merge from-a from-b --out both\n\
     \x20 plimsoll report both";
 
-/// Maximum number of runs. Each run needs a thread and an open file.
+/// Maximum number of runs. Each run needs an open file.
 const RUNS_MAX: usize = 256;
+
+/// One of the runs to merge, and what is checked and reported about it.
+struct Part {
+    source: SourceRun,
+    /// Numbers of operations that ended, and that were dropped, in each interval.
+    ended: Vec<(u64, u64)>,
+    measured_seconds: f64,
+    window: Option<(Instant, Instant)>,
+    counters_agree: bool,
+    is_whole: bool,
+}
+
+impl Part {
+    fn of(directory: &Path, run: SavedRun) -> Self {
+        let ended = run.points.iter().map(|point| (point.ok.saturating_add(point.failed), point.dropped)).collect();
+        Self {
+            ended,
+            measured_seconds: run.summary().measured.seconds,
+            window: run.summary().window,
+            counters_agree: report::result::of(&run).accounting.violations.is_empty(),
+            is_whole: run.is_whole(),
+            source: SourceRun::of(directory, run),
+        }
+    }
+}
 
 /// The part of a run outside the common time, which is left out.
 #[derive(Default)]
@@ -53,29 +78,31 @@ struct LeftOut {
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let parts = read(&args.directories)?;
     check(&parts, args.partial)?;
-    let times: Vec<RunTimes> = parts.iter().map(|part| part.times.clone()).collect();
+    let times: Vec<RunTimes> = parts.iter().map(|part| part.source.times.clone()).collect();
     let overlap = CommonTime::of(&times).ok_or_else(|| {
         Failure::usage(format!(
             "the runs do not overlap by a full second: {}; merge runs that measured at the same time",
             parts.iter().map(when_measured).collect::<Vec<_>>().join(", ")
         ))
     })?;
-    let Some(first) = parts.first() else { return Err(Failure::usage("name the directories of two runs or more")) };
-    let mut begin = merged::describe_all(&first.run.begin, &parts, &overlap);
-    for (index, part) in parts.iter().enumerate() {
-        let description = describe_part(part, &left_out(index, part, &overlap), &overlap);
+    let describe = |(index, part)| describe_part(part, &left_out(index, part, &overlap), &overlap);
+    let descriptions: Vec<String> = parts.iter().enumerate().map(describe).collect();
+    let sources: Vec<SourceRun> = parts.into_iter().map(|part| part.source).collect();
+    let Some(first) = sources.first() else { return Err(Failure::usage("name the directories of two runs or more")) };
+    let mut begin = merged::describe_all(&first.begin, &sources, &overlap);
+    for description in descriptions {
         console::eprintln(&description);
         begin.settings.push(("merged".to_owned(), description));
     }
-    let reason = EndReason::Merged { runs: parts.len() as u64 };
-    merged::write(&parts, &overlap, &begin, (reason, None), &args.out)?;
+    let reason = EndReason::Merged { runs: sources.len() as u64 };
+    merged::write(&sources, &overlap, &begin, (reason, None), &args.out)?;
     let merged = SavedRun::read(&args.out).map_err(|error| saved::cannot_read_back(&error))?;
     saved::print_run(&merged, saved::OutputFormat::Text)?;
     console::eprintln(&format!("saved in {}", args.out.display()));
     Ok(saved::conclude(&merged).into())
 }
 
-fn read(directories: &[PathBuf]) -> Result<Vec<SourceRun>, Failure> {
+fn read(directories: &[PathBuf]) -> Result<Vec<Part>, Failure> {
     if directories.len() > RUNS_MAX {
         return Err(Failure::usage(format!("{} runs are too many: the maximum is {RUNS_MAX}", directories.len())));
     }
@@ -89,29 +116,29 @@ fn read(directories: &[PathBuf]) -> Result<Vec<SourceRun>, Failure> {
             )));
         }
         let run = SavedRun::read(directory).map_err(|error| saved::cannot_read(&error))?;
-        Ok(SourceRun::of(directory, run))
+        Ok(Part::of(directory, run))
     };
     directories.iter().map(one).collect()
 }
 
 /// Checks that the runs have the same load, that each run is complete, and that no run is named twice.
-fn check(parts: &[SourceRun], partial: bool) -> Result<(), Failure> {
+fn check(parts: &[Part], partial: bool) -> Result<(), Failure> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     for (index, part) in parts.iter().enumerate() {
-        let name = part.directory.display();
-        if parts.iter().take(index).any(|other| real(&other.directory) == real(&part.directory)) {
+        let name = part.source.directory.display();
+        if parts.iter().take(index).any(|other| real(&other.source.directory) == real(&part.source.directory)) {
             return Err(Failure::usage(format!("{name} is named twice: name each run once")));
         }
-        if part.times.spans.iter().any(|span| span.end.since(span.start) > INTERVAL) {
+        if part.source.times.spans.iter().any(|span| span.end.since(span.start) > INTERVAL) {
             return Err(Failure::usage(format!(
                 "{name} is too long to merge, because its older seconds were joined: merge runs of less than an hour"
             )));
         }
-        if !report::result::of(&part.run).accounting.violations.is_empty() {
+        if !part.counters_agree {
             let message = format!("cannot merge {name}: its counters disagree (exit code 3)");
             return Err(Failure::Message(Exit::Unusable, message));
         }
-        if !part.run.is_whole() && !partial {
+        if !part.is_whole && !partial {
             return Err(Failure::usage(format!(
                 "{name} is incomplete, so the end of its measurement is unknown: use --partial to merge it anyway"
             )));
@@ -119,8 +146,8 @@ fn check(parts: &[SourceRun], partial: bool) -> Result<(), Failure> {
     }
     let Some((first, others)) = parts.split_first() else { return Ok(()) };
     for other in others {
-        if let Some(difference) = load_differences(&first.run, &other.run).first() {
-            let name = other.directory.display();
+        if let Some(difference) = load_differences(&first.source.begin, &other.source.begin).first() {
+            let name = other.source.directory.display();
             return Err(Failure::usage(format!("{name} has another load, {difference}: merge runs of the same load")));
         }
     }
@@ -128,40 +155,41 @@ fn check(parts: &[SourceRun], partial: bool) -> Result<(), Failure> {
 }
 
 /// Returns the time of a run's measurement, as text.
-fn when_measured(part: &SourceRun) -> String {
-    let start = part.run.begin.started_unix_ms;
+fn when_measured(part: &Part) -> String {
+    let start = part.source.begin.started_unix_ms;
     let wall = |at: Instant| {
         let utc = store::Utc::from_unix_ms(start.saturating_add(at.as_nanos() / 1_000_000));
         format!("{:02}:{:02}:{:02}", utc.hour, utc.minute, utc.second)
     };
-    match part.run.summary().window {
-        Some((from, to)) => format!("{} measured from {} to {} UTC", part.directory.display(), wall(from), wall(to)),
-        None => format!("{} measured nothing", part.directory.display()),
+    let directory = part.source.directory.display();
+    match part.window {
+        Some((from, to)) => format!("{directory} measured from {} to {} UTC", wall(from), wall(to)),
+        None => format!("{directory} measured nothing"),
     }
 }
 
-fn left_out(index: usize, part: &SourceRun, overlap: &CommonTime) -> LeftOut {
+fn left_out(index: usize, part: &Part, overlap: &CommonTime) -> LeftOut {
     let mut left = LeftOut::default();
-    for (point, span) in part.run.points.iter().zip(&part.times.spans) {
+    for ((ended, dropped), span) in part.ended.iter().zip(&part.source.times.spans) {
         if overlap.place(index, *span).is_none() && span.stage != Stage::Warmup {
             if span.stage == Stage::Measured {
                 left.seconds += span.end.nanos_since(span.start) as f64 / 1e9;
             }
-            left.ended = left.ended.saturating_add(point.ok).saturating_add(point.failed);
-            left.lost = left.lost.saturating_add(point.dropped);
+            left.ended = left.ended.saturating_add(*ended);
+            left.lost = left.lost.saturating_add(*dropped);
         }
     }
     left
 }
 
 /// Returns a message about one run: the part inside the common time, and the part outside.
-fn describe_part(part: &SourceRun, left: &LeftOut, overlap: &CommonTime) -> String {
+fn describe_part(part: &Part, left: &LeftOut, overlap: &CommonTime) -> String {
     let mut text = format!(
         "{} on {}: {} of {} are merged",
-        part.directory.display(),
-        escape(&part.run.begin.host.name),
+        part.source.directory.display(),
+        escape(&part.source.begin.host.name),
         seconds(overlap.seconds() as f64),
-        seconds(part.run.summary().measured.seconds),
+        seconds(part.measured_seconds),
     );
     if left.seconds > 0.0 || left.ended > 0 || left.lost > 0 {
         let dropped = if left.lost > 0 { format!(" and {} dropped", left.lost) } else { String::new() };

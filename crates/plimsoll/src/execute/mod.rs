@@ -35,7 +35,7 @@ use recording::Recording;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use store::{End, EndReason, NewRun, SavedRun};
+use store::{End, EndReason, NewRun, RollUpRules, SavedRun};
 use study::objective_monitor::ObjectiveMonitor;
 
 /// Minimum size of memory blocks that return to the system as soon as they are freed. Histograms are larger, and live
@@ -140,7 +140,10 @@ fn run_in(
     let mut writer = writer.giving_way(engine::give_way);
     if let Some(part) = options.part.clone() {
         let copy = move |line: &[u8]| part.report(PartEvent::Record(line.to_vec()));
-        writer = writer.copying_to(Box::new(copy)).map_err(|error| cannot_save("the run", &error))?;
+        writer = writer
+            .rolling_up(RollUpRules::PARTS)
+            .copying_to(Box::new(copy))
+            .map_err(|error| cannot_save("the run", &error))?;
     }
     // A level of a search usually ends long before its maximum duration, so do not show this duration as the planned
     // one.

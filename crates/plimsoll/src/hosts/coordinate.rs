@@ -7,6 +7,7 @@ use super::received::Received;
 use super::remote::Remote;
 use crate::console;
 use crate::failure::Failure;
+use crate::saved;
 use fleet::clock::CoordinatorTime;
 use fleet::coordinator::{Action, Coordinator, Outcome, Settings};
 use fleet::message::ToAgent;
@@ -36,7 +37,7 @@ impl<'a, 'm> Fleet<'a, 'm> {
     pub fn new(settings: Settings, names: Vec<String>, agents: &'a mut Agents, received: Received<'m>) -> Self {
         let clock = ProcessClock::start();
         let active = names.len();
-        let (coordinator, due) = Coordinator::begin(settings, names, CoordinatorTime(clock.nanos()));
+        let (coordinator, due) = Coordinator::begin(settings, names, CoordinatorTime(clock.nanos()), saved::unix_ms());
         Self { clock, coordinator, due: due.into(), agents, active, received, interrupts: 0, is_ended_early: false }
     }
 
@@ -50,6 +51,7 @@ impl<'a, 'm> Fleet<'a, 'm> {
                 return Ok((outcome, self.received));
             }
             let now = self.now();
+            self.coordinator.on_bus(now, self.agents.transport.is_away());
             let left = self.coordinator.deadline().map_or(TICK, |at| Duration::from_nanos(at.0.saturating_sub(now.0)));
             let actions = match self.agents.transport.receive(left.min(TICK)) {
                 Some((from, transport::Received::Message(message))) => {
@@ -88,9 +90,8 @@ impl<'a, 'm> Fleet<'a, 'm> {
                     }
                 }
                 Action::Record(from, record) => {
-                    let start = self.coordinator.start().map_or(0, |start| start.0);
-                    let ago = Duration::from_nanos(self.clock.nanos().saturating_sub(start));
-                    if let Some(why) = self.received.take(from, &record, ago)? {
+                    let started_unix_ms = self.coordinator.started_unix_ms().unwrap_or_else(saved::unix_ms);
+                    if let Some(why) = self.received.take(from, &record, started_unix_ms)? {
                         let actions = self.coordinator.on_closed(from, why.to_owned());
                         self.due.extend(actions);
                     }

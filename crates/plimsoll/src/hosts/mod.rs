@@ -5,11 +5,12 @@
 //! agents over ssh ([`remote`]), or calls those that wait on the bus. It carries out the decisions of the coordinator
 //! ([`coordinate`]), saves what the agents send ([`received`]) and merges it into one run ([`result`]). A search for the
 //! load line makes several such runs on the same agents ([`search`]), and watches their objectives ([`watch`]). Before a
-//! run, the first agent can make its part alone ([`alone`]), which shows how the load scales. The other
-//! end is `command/agent`.
+//! run, the first agent can make its part alone ([`alone`]), which shows how the load scales. If a coordinator is killed,
+//! another one collects the run ([`collect`]). The other end is `command/agent`.
 
 mod alone;
 pub mod clock;
+pub mod collect;
 mod coordinate;
 pub mod plan_text;
 pub mod program;
@@ -89,7 +90,9 @@ impl Agents {
         let program = Program::of_this_process()?;
         let settings = settings(args, &program, text, count)?;
         let (names, transport, remotes): Connections = match machines {
-            Machines::Hosts(hosts) => start_all(args, hosts.0, &program)?,
+            Machines::Hosts(hosts) => {
+                start_all(ssh(args.ssh.as_deref())?, args.agent_program.clone(), hosts.0, &program)?
+            }
             Machines::Bus(options) => call_all(args, count, &options, &settings.run)?,
         };
         Ok(Self { names, transport, remotes, settings, plan, made: 0, leased: Instant::now() })
@@ -116,7 +119,8 @@ impl Agents {
 
     /// Renews the leases of the agents from this number on, which wait for their next load.
     fn renew_leases(&mut self, first: usize) {
-        if self.leased.elapsed() < LEASE_EVERY {
+        // While the bus is away, leases do not run out, and messages would only fill the queues.
+        if self.leased.elapsed() < LEASE_EVERY || self.transport.is_away() {
             return;
         }
         self.leased = Instant::now();
@@ -150,6 +154,7 @@ fn run_once(command: &mut LoadCommand, machines: Machines, count: NonZeroUsize) 
     common.output.check_files()?;
     let mut agents = Agents::connect(&common.fleet, machines, count)?;
     let (settings, options) = (agents.settings.clone(), load::run_options(common));
+    console::eprintln(&format!("run {} on {}", settings.run.as_str(), plural(count.get() as u64, "agent")));
     let alone = if common.fleet.scaling { Some(alone::measure(&mut agents, &directory, &options)?) } else { None };
     let all = agents.names.len();
     let (outcome, received) = agents.make_load(&settings, all, (&directory, &options.progress), None)?;
@@ -219,9 +224,10 @@ fn words() -> Result<Vec<String>, Failure> {
     })
 }
 
-fn ssh(args: &machines::Args) -> Result<Vec<String>, Failure> {
+/// Returns the words of the command that connects to a host. `flag` is the value of `--ssh`.
+fn ssh(flag: Option<&str>) -> Result<Vec<String>, Failure> {
     let from_environment = || std::env::var(SSH_VARIABLE).ok().filter(|command| !command.trim().is_empty());
-    let command = args.ssh.clone().or_else(from_environment).unwrap_or_else(|| "ssh".to_owned());
+    let command = flag.map(str::to_owned).or_else(from_environment).unwrap_or_else(|| "ssh".to_owned());
     remote::words(&command).map_err(|_| {
         Failure::usage("--ssh: the command is empty, or a quote is not closed; use for example 'ssh -F FILE'")
     })
@@ -238,7 +244,7 @@ fn settings(args: &machines::Args, program: &Program, plan: String, count: NonZe
         silence_max: SILENCE_MAX,
         prepare_max: PREPARE_MAX,
         tolerate_lost: args.tolerate_lost.unwrap_or(0),
-        // At most `HOSTS_MAX`.
+        // At most `AGENTS_MAX`.
         parts: u32::try_from(count.get()).unwrap_or(u32::MAX),
     })
 }
@@ -285,22 +291,31 @@ fn call_all(
         }
         interrupted().is_none()
     };
-    let transport = NatsToAgents::call(options, run, count, wait, goes_on).map_err(|error| match &error {
-        CallError::Bus(error) => bus::unusable(error),
-        CallError::TooFew { .. } => Failure::could_not_run(format!(
-            "no run was made: {error}; start `plimsoll agent --fleet {}` on more hosts, or wait longer with --agents-wait",
-            options.url
-        )),
-        CallError::Interrupted => progress::requests_interrupted(error.to_string()),
-    })?;
+    let called = NatsToAgents::call(options, run, count, wait, goes_on);
+    let transport = called.map_err(|error| call_failed(&error, &options.url))?;
     let names = transport.names();
     Ok((names, Box::new(transport), Vec::new()))
 }
 
+fn call_failed(error: &CallError, url: &str) -> Failure {
+    match error {
+        CallError::Bus(error) => bus::unusable(error),
+        CallError::TooFew { .. } => Failure::could_not_run(format!(
+            "no run was made: {error}; start `plimsoll agent --fleet {url}` on more hosts, or wait longer with --agents-wait"
+        )),
+        CallError::Interrupted => progress::requests_interrupted(error.to_string()),
+    }
+}
+
 /// Starts all agents at the same time. Fails with the first host, in the order of the user, on which this fails.
-fn start_all(args: &machines::Args, names: Vec<String>, program: &Program) -> Result<Connections, Failure> {
-    let launcher = Launcher { ssh: ssh(args)?, program, path: args.agent_program.clone() };
-    let size = bytes(launcher.program.bytes().len() as u64);
+fn start_all(
+    ssh: Vec<String>,
+    path: Option<String>,
+    names: Vec<String>,
+    program: &Program,
+) -> Result<Connections, Failure> {
+    let launcher = Launcher { ssh, program, path };
+    let size = bytes(launcher.program.size());
     let start = |name: &String| {
         let copying = || console::eprintln(&format!("copying plimsoll ({size}) to {name}"));
         launcher.start(name, copying)

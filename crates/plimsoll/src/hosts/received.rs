@@ -6,11 +6,12 @@ use crate::command::line::MonitorOfLevel;
 use crate::execute::stopped_early;
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::saved::merged::{add, order, sum_of_models};
-use crate::saved::{self, cannot_save};
+use crate::saved::cannot_save;
+use crate::saved::merged::{Position, order, sum_of_models};
 use engine::plan::StopAfter;
 use measure::{Instant, Interval, Model};
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store::{Begin, EndReason, FORMAT, Record, RollUpRules, RunWriter};
@@ -19,19 +20,22 @@ use study::objective_monitor::LevelEvidence;
 /// Directory of the agents' directories, in the directory of the run.
 pub const AGENTS: &str = "agents";
 
-/// Maximum number of intervals of an agent that wait for the intervals of the other agents. If there are more, the live
+/// Maximum number of sums of intervals that wait until all agents have sent their intervals. If there are more, the live
 /// view leaves out the oldest ones, but the saved run has all of them.
 const WAITING_MAX: usize = 10;
 
 /// The records of all agents.
 pub struct Received<'m> {
     agents: Vec<Agent>,
+    /// Sums of the intervals of all agents, by their positions, until they are shown. Memory thus does not grow with the
+    /// number of agents.
+    waiting: BTreeMap<Position, Interval>,
+    /// Position of the last interval that was shown or left out.
+    shown_to: Option<Position>,
     progress: Progress,
     /// The objectives of a level of a search.
     watch: Option<Watch<'m>>,
     shown: bool,
-    /// Wall time of T0 on this host, in milliseconds since 1970.
-    started_unix_ms: Option<u64>,
 }
 
 /// The records of one agent.
@@ -39,7 +43,8 @@ struct Agent {
     directory: PathBuf,
     begin: Option<Begin>,
     writer: Option<RunWriter>,
-    waiting: VecDeque<Interval>,
+    /// Position of the last interval.
+    reached: Option<Position>,
     /// `true` if no interval follows.
     is_over: bool,
 }
@@ -52,12 +57,13 @@ impl<'m> Received<'m> {
             directory: agent_directory(base, index, name),
             begin: None,
             writer: None,
-            waiting: VecDeque::new(),
+            reached: None,
             is_over: false,
         };
         let watch = monitor.map(|monitor| Watch::new(monitor, names.len()));
         let agents = names.iter().enumerate().map(agent).collect();
-        Self { agents, progress, watch, shown: false, started_unix_ms: None }
+        let waiting = BTreeMap::new();
+        Self { agents, waiting, shown_to: None, progress, watch, shown: false }
     }
 
     /// Returns the directory of an agent's records; `None` if the agent has not sent its first record.
@@ -65,14 +71,12 @@ impl<'m> Received<'m> {
         self.agents.get(index).filter(|agent| agent.begin.is_some()).map(|agent| agent.directory.as_path())
     }
 
-    /// Saves a record of an agent. The run started `ago`. Returns what is wrong with the record, if the agent must not be
-    /// trusted any more.
+    /// Saves a record of an agent. `started_unix_ms` is the wall time of T0 at the coordinator, in milliseconds since 1970.
+    /// Returns what is wrong with the record, if the agent must not be trusted any more.
     ///
     /// # Errors
     /// Fails if the record cannot be saved.
-    pub fn take(&mut self, from: usize, record: &str, ago: Duration) -> Result<Option<&'static str>, Failure> {
-        let ago = u64::try_from(ago.as_millis()).unwrap_or(u64::MAX);
-        let started_unix_ms = *self.started_unix_ms.get_or_insert_with(|| saved::unix_ms().saturating_sub(ago));
+    pub fn take(&mut self, from: usize, record: &str, started_unix_ms: u64) -> Result<Option<&'static str>, Failure> {
         let Some(agent) = self.agents.get_mut(from) else { return Ok(Some("it has no number")) };
         let record = match (serde_json::from_str::<Record>(record), &mut self.watch) {
             (Ok(record), _) => record,
@@ -86,26 +90,28 @@ impl<'m> Received<'m> {
         };
         let saved = match (record, agent.writer.take()) {
             (Record::Begin(begin), None) if agent.begin.is_none() && begin.format == FORMAT => {
-                // The agents' wall clocks may be wrong. Here, all runs start at the same time: T0 of this host.
+                // The agents' wall clocks may be wrong. Here, all runs start at the same time: T0 of the coordinator.
                 let begin = Begin { started_unix_ms, ..*begin };
                 let writer = RunWriter::create(&agent.directory, &begin);
                 agent.begin = Some(begin);
                 writer.map(|writer| agent.writer = Some(writer.rolling_up(RollUpRules::NEVER)))
             }
-            // An interval that is already joined is an error, because agents send each interval when it ends.
+            // An interval that is already joined is an error: agents send each interval when it ends, and joined intervals
+            // of several agents cannot be merged.
             (Record::Interval(interval), Some(mut writer)) if interval.joined.is_none() => {
                 let saved = writer.interval(&interval);
                 agent.writer = Some(writer);
-                if agent.waiting.len() == WAITING_MAX {
-                    agent.waiting.pop_front();
-                }
-                agent.waiting.push_back(*interval);
+                agent.reached = agent.reached.max(Some(order(&interval)));
+                self.add_to_sum(*interval);
                 saved
             }
             (Record::End(end), Some(writer)) => {
                 agent.is_over = true;
                 self.watch.iter_mut().for_each(|watch| watch.over(from));
                 writer.end(&end)
+            }
+            (Record::Interval(_), Some(_)) => {
+                return Ok(Some("its older seconds were joined, because the run lasted for more than a day"));
             }
             _ => return Ok(Some("a record is out of order")),
         };
@@ -161,18 +167,31 @@ impl<'m> Received<'m> {
         }
     }
 
-    /// Returns the sum of the next interval of all agents. Returns `None` if an agent has not sent this interval yet.
-    fn next(&mut self) -> Option<Interval> {
-        if self.agents.iter().any(|agent| agent.waiting.is_empty() && !agent.is_over) {
-            return None;
+    /// Adds an interval to the sum of all agents at its position.
+    fn add_to_sum(&mut self, interval: Interval) {
+        let place = order(&interval);
+        if self.shown_to.is_some_and(|shown| place <= shown) {
+            return;
         }
-        let first = self.agents.iter().filter_map(|agent| agent.waiting.front()).map(order).min()?;
-        let mut sum: Option<Interval> = None;
-        for agent in &mut self.agents {
-            if let Some(interval) = agent.waiting.pop_front_if(|interval| order(interval) == first) {
-                add(&mut sum, interval);
+        match self.waiting.entry(place) {
+            Entry::Occupied(mut sum) => sum.get_mut().merge(&interval),
+            Entry::Vacant(free) => {
+                free.insert(interval);
             }
         }
-        sum
+        if self.waiting.len() > WAITING_MAX {
+            self.shown_to = self.waiting.pop_first().map(|(place, _)| place);
+        }
+    }
+
+    /// Returns the sum of the next interval of all agents. Returns `None` if an agent has not sent this interval yet.
+    fn next(&mut self) -> Option<Interval> {
+        let first = self.waiting.first_entry()?;
+        let place = *first.key();
+        if self.agents.iter().any(|agent| !agent.is_over && agent.reached < Some(place)) {
+            return None;
+        }
+        self.shown_to = Some(place);
+        Some(first.remove())
     }
 }

@@ -138,7 +138,7 @@ impl Launcher<'_> {
 
     fn copy(&self, host: &str) -> Result<(), String> {
         let (remote, mut output, mut input) = self.run(host, &self.copy_script())?;
-        let sent = input.write_all(self.program.bytes());
+        let sent = self.program.copy_to(&mut *input);
         drop(input);
         let _ = output.read_to_end(&mut Vec::new());
         let (status, why) = remote.ended();

@@ -20,9 +20,10 @@ use store::{EndReason, Fleet, FleetAgent, SavedRun};
 /// Maximum length of the saved reason for a loss, in characters.
 const LOST_MAX: usize = 1000;
 
-/// An agent and the run that it sent; `None` if the agent was lost before it sent anything.
+/// An agent with its row in the report, and the run that it sent; `None` if the agent was lost before it sent anything.
 struct Part<'e> {
     agent: &'e AgentResult,
+    row: FleetAgent,
     source: Option<SourceRun>,
 }
 
@@ -39,11 +40,11 @@ pub fn merge(
     directory: &Path,
 ) -> Result<SavedRun, Failure> {
     let parts = read(ended, received)?;
-    let agents: Vec<FleetAgent> = parts.iter().map(|part| row(part, ended)).collect();
+    let agents: Vec<FleetAgent> = parts.iter().map(|part| part.row.clone()).collect();
     let (sources, common) = counting(parts, ended.partial)
         .ok_or_else(|| Failure::could_not_run("no agent sent results, so there is no run to save"))?;
     let Some(first) = sources.first() else { return Err(Failure::could_not_run("no agent sent results")) };
-    let begin = merged::describe_all(&first.run.begin, &sources, &common);
+    let begin = merged::describe_all(&first.begin, &sources, &common);
     let fleet = Fleet {
         run: settings.run.clone().into(),
         spread_nanos: nanos(ended.spread()),
@@ -57,11 +58,14 @@ pub fn merge(
     SavedRun::read(directory).map_err(|error| saved::cannot_read_back(&error))
 }
 
+/// Reads the runs of the agents one after the other. Only the row of a run is kept, because the histograms of many runs
+/// would need much memory.
 fn read<'e>(ended: &'e Ended, received: &Received<'_>) -> Result<Vec<Part<'e>>, Failure> {
     let part = |(index, agent): (usize, &'e AgentResult)| {
-        let read = |directory: &Path| SavedRun::read(directory).map(|run| SourceRun::of(directory, run));
-        let source = received.directory(index).map(read).transpose();
-        Ok(Part { agent, source: source.map_err(|error| saved::cannot_read_back(&error))? })
+        let directory = received.directory(index);
+        let run = directory.map(SavedRun::read).transpose().map_err(|error| saved::cannot_read_back(&error))?;
+        let row = row(agent, run.as_ref(), ended);
+        Ok(Part { agent, row, source: directory.zip(run).map(|(directory, run)| SourceRun::of(directory, run)) })
     };
     ended.agents.iter().enumerate().map(part).collect()
 }
@@ -92,7 +96,7 @@ fn reason(settings: &Settings, ended: &Ended, sources: &[SourceRun], decided: Op
     if let Some(reason) = decided {
         return reason;
     }
-    let unreached = |source: &SourceRun| match source.run.end.as_ref().map(|end| &end.reason) {
+    let unreached = |source: &SourceRun| match source.end.as_ref().map(|end| &end.reason) {
         Some(EndReason::Unreachable { detail }) => Some(detail.clone()),
         _ => None,
     };
@@ -101,7 +105,7 @@ fn reason(settings: &Settings, ended: &Ended, sources: &[SourceRun], decided: Op
     {
         return EndReason::Unreachable { detail };
     }
-    let interrupted = |source: &SourceRun| match source.run.end.as_ref().map(|end| &end.reason) {
+    let interrupted = |source: &SourceRun| match source.end.as_ref().map(|end| &end.reason) {
         Some(EndReason::Interrupted { signal }) => Some(*signal),
         _ => None,
     };
@@ -128,8 +132,7 @@ fn together(sources: &[SourceRun]) -> u64 {
     start.zip(end).map_or(0, |(start, end)| end.nanos_since(start))
 }
 
-fn row(part: &Part<'_>, ended: &Ended) -> FleetAgent {
-    let agent = part.agent;
+fn row(agent: &AgentResult, run: Option<&SavedRun>, ended: &Ended) -> FleetAgent {
     let late = i128::from(agent.started_here.0) - i128::from(ended.start.0);
     let empty = FleetAgent {
         name: agent.name.clone(),
@@ -148,7 +151,7 @@ fn row(part: &Part<'_>, ended: &Ended) -> FleetAgent {
         limited_by: LimitedBy::Unknown,
         lost: agent.loss.as_ref().map(|loss| loss.to_string().chars().take(LOST_MAX).collect()),
     };
-    let Some(run) = part.source.as_ref().map(|source| &source.run) else { return empty };
+    let Some(run) = run else { return empty };
     let summary = run.summary();
     let (tally, traffic, response) = (&summary.stats.measured, &summary.measured.traffic, &summary.all.response);
     let quantile = |q: f64| response.quantile(q).filter(|_| response.count() >= samples_needed(q));

@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use study::objective_monitor::{Decision, LevelEvidence, ObjectiveMonitor, SliceCounts};
 
 /// Maximum number of slices of an agent that wait for the slices of the other agents. A silent agent counts as lost
-/// long before this limit.
-const WAITING_MAX: usize = 1000;
+/// long before this limit, even if the bus was away for as long as it may be (300 s, with ten slices per second).
+const WAITING_MAX: usize = 4000;
 
 /// The counts of slices that an agent sends.
 #[derive(Debug, Serialize, Deserialize)]

@@ -1,25 +1,28 @@
 //! Merging of saved runs into one: `merge` merges runs of several machines, and a run of several hosts merges the parts
 //! that its agents made.
 //!
-//! Each run is read by its own thread, one interval at a time, so even long runs of many machines need little memory.
+//! A run is read one interval at a time, and each interval is added to the sum at once. Memory therefore grows neither
+//! with the length nor with the number of the runs, except for the positions of the intervals.
 
 use crate::execute;
 use crate::failure::Failure;
 use crate::saved;
 use measure::summary::common_time::{CommonTime, RunTimes, Span};
 use measure::{Instant, Interval, Model, Stage};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, sync_channel};
-use std::thread;
-use store::{Begin, End, EndReason, FORMAT, Fleet, Record, RunWriter, SavedRun, StoreError};
+use store::{Begin, End, EndReason, FORMAT, Fleet, Record, RunRecords, RunWriter, SavedRun, StoreError};
 
 /// Maximum number of targets in the record, as for any run.
 const TARGETS_MAX: usize = 10;
 
-/// One of the runs to merge.
+/// One of the runs to merge, without its histograms.
 pub struct SourceRun {
     pub directory: PathBuf,
-    pub run: SavedRun,
+    pub begin: Begin,
+    pub end: Option<End>,
     pub times: RunTimes,
 }
 
@@ -28,7 +31,7 @@ impl SourceRun {
     pub fn of(directory: &Path, run: SavedRun) -> Self {
         let spans = run.points.iter().map(|point| Span { stage: point.stage, start: point.start, end: point.end });
         let times = RunTimes { started_unix_ms: run.begin.started_unix_ms, spans: spans.collect() };
-        Self { directory: directory.to_owned(), run, times }
+        Self { directory: directory.to_owned(), begin: run.begin, end: run.end, times }
     }
 
     /// Returns the number of measured intervals that count in the merged run.
@@ -40,7 +43,7 @@ impl SourceRun {
 
 /// Returns the record of the merged run.
 pub fn describe_all(first: &Begin, parts: &[SourceRun], overlap: &CommonTime) -> Begin {
-    let begins: Vec<&Begin> = parts.iter().map(|part| &part.run.begin).collect();
+    let begins: Vec<&Begin> = parts.iter().map(|part| &part.begin).collect();
     let distinct = |of: fn(&Begin) -> &str, joint: &str| {
         let mut texts: Vec<&str> = Vec::new();
         begins.iter().map(|begin| of(begin)).for_each(|text| {
@@ -99,38 +102,47 @@ pub fn sum_of_models(a: Model, b: Model) -> Model {
     }
 }
 
-/// Number of intervals that each thread reads in advance.
-const AHEAD: usize = 2;
+/// Returns the position of an interval in the merged run. All drains come last, because a run that ended early drains
+/// while other runs are still being measured.
+pub fn order(interval: &Interval) -> Position {
+    position(Span::of(interval))
+}
 
-/// Starts a thread that sends the intervals of a run within the common time, in order.
-fn intervals<'s>(
-    scope: &'s thread::Scope<'s, '_>,
-    index: usize,
-    directory: PathBuf,
-    overlap: CommonTime,
-) -> Receiver<Interval> {
-    let (sender, receiver) = sync_channel(AHEAD);
-    scope.spawn(move || {
-        // Ignore errors, because the run was readable before, and a closed channel means that merging has ended.
-        let _ = store::for_each_record(&directory, |record| {
+/// The position of an interval in the merged run.
+pub type Position = (bool, Instant);
+
+fn position(span: Span) -> Position {
+    (span.stage == Stage::Drain, span.start)
+}
+
+/// A run that is being merged.
+struct Source<'s> {
+    records: RunRecords,
+    /// Positions of the intervals that have not been read and count in the merged run.
+    left: Box<dyn Iterator<Item = Position> + 's>,
+}
+
+impl<'s> Source<'s> {
+    fn open(index: usize, part: &'s SourceRun, overlap: &'s CommonTime) -> Result<Self, StoreError> {
+        let placed = part.times.spans.iter().filter_map(move |span| overlap.place(index, *span));
+        Ok(Self { records: RunRecords::open(&part.directory)?, left: Box::new(placed.map(position)) })
+    }
+
+    /// Reads the next interval that counts in the merged run.
+    fn next(&mut self, index: usize, overlap: &CommonTime) -> Option<Interval> {
+        while let Some(record) = self.records.next_record() {
             if let Record::Interval(interval) = record
                 && let Some(interval) = overlap.take(index, *interval)
             {
-                let _ = sender.send(interval);
+                return Some(interval);
             }
-        });
-    });
-    receiver
-}
-
-/// Returns the position of an interval in the merged run. All drains come last, because a run that ended early drains
-/// while other runs are still being measured.
-pub fn order(interval: &Interval) -> (bool, Instant) {
-    (interval.stage == Stage::Drain, interval.start)
+        }
+        None
+    }
 }
 
 /// Adds the interval of another run to the sum of the intervals with the same position.
-pub fn add(sum: &mut Option<Interval>, interval: Interval) {
+fn add(sum: &mut Option<Interval>, interval: Interval) {
     match sum {
         Some(sum) => sum.merge(&interval),
         None => *sum = Some(interval),
@@ -149,36 +161,38 @@ pub fn write(
     out: &Path,
 ) -> Result<(), Failure> {
     let mut writer = RunWriter::create(out, begin).map_err(|error| saved::cannot_save("the merged run", &error))?;
-    let mut over = Instant::ZERO;
-    let written = thread::scope(|scope| {
-        let sources = parts.iter().enumerate();
-        let sources: Vec<Receiver<Interval>> =
-            sources.map(|(index, part)| intervals(scope, index, part.directory.clone(), overlap.clone())).collect();
-        let mut seconds = 0;
-        let mut next: Vec<Option<Interval>> = sources.iter().map(|source| source.recv().ok()).collect();
-        while let Some(place) = next.iter().flatten().map(order).min() {
-            let mut merged: Option<Interval> = None;
-            for (source, waiting) in sources.iter().zip(&mut next) {
-                let Some(interval) = waiting.take_if(|interval| order(interval) == place) else { continue };
-                seconds += u64::from(interval.stage == Stage::Measured);
-                add(&mut merged, interval);
-                *waiting = source.recv().ok();
-            }
-            if let Some(interval) = merged {
-                over = over.max(interval.end);
-                writer.interval(&interval)?;
-            }
+    let sources = parts.iter().enumerate().map(|(index, part)| Source::open(index, part, overlap));
+    let mut sources = sources.collect::<Result<Vec<_>, _>>().map_err(|error| saved::cannot_read(&error))?;
+    let (mut over, mut seconds) = (Instant::ZERO, 0);
+    // The runs with the positions of their next intervals. The positions are known, so an interval is unpacked only when
+    // it is added.
+    let mut next: BinaryHeap<Reverse<(Position, usize)>> = BinaryHeap::new();
+    for (index, source) in sources.iter_mut().enumerate() {
+        next.extend(source.left.next().map(|place| Reverse((place, index))));
+    }
+    while let Some(Reverse((place, _))) = next.peek().copied() {
+        let (mut merged, mut later) = (None, Vec::new());
+        while let Some(top) = next.peek_mut().filter(|top| top.0.0 == place) {
+            let Reverse((_, index)) = PeekMut::pop(top);
+            let Some(source) = sources.get_mut(index) else { continue };
+            let Some(interval) = source.next(index, overlap) else { continue };
+            seconds += u64::from(interval.stage == Stage::Measured);
+            add(&mut merged, interval);
+            later.extend(source.left.next().map(|place| Reverse((place, index))));
         }
-        Ok(seconds)
-    });
-    let seconds = written.map_err(|error: StoreError| saved::cannot_save("the merged run", &error))?;
+        next.extend(later);
+        if let Some(interval) = merged {
+            over = over.max(interval.end);
+            writer.interval(&interval).map_err(|error| saved::cannot_save("the merged run", &error))?;
+        }
+    }
     let counting = parts.iter().enumerate().map(|(index, part)| part.counting(index, overlap));
     if seconds != counting.sum::<u64>() {
         return Err(Failure::could_not_run(
             "a run changed while it was read: merge the runs after all of them have ended",
         ));
     }
-    let ends = || parts.iter().filter_map(|part| part.run.end.as_ref());
+    let ends = || parts.iter().filter_map(|part| part.end.as_ref());
     let end = End {
         reason,
         at: over,

@@ -25,7 +25,7 @@ pub fn ok_of_agents(report: &Report) -> Vec<u64> {
 }
 
 /// Returns the records of a run.
-fn records(directory: &Path) -> Vec<Value> {
+pub fn records(directory: &Path) -> Vec<Value> {
     let bytes = fs::read(directory.join("records.jsonl.zst")).unwrap_or_default();
     let mut text = Vec::new();
     let _ = std::io::copy(&mut zstd::stream::read::Decoder::new(bytes.as_slice()).unwrap(), &mut text);
@@ -252,6 +252,60 @@ fn agents_stop_when_their_coordinator_is_killed() {
         let end = end_of(&host.run().expect("the run is kept")).expect("the run was ended");
         assert_eq!(end["reason"]["kind"], "interrupted");
     }
+}
+
+/// Returns the name of the last run of a host.
+fn name_of_run(host: &Host) -> String {
+    let run = host.run().expect("the host keeps its run");
+    let name = run.file_name().and_then(|name| name.to_str()).expect("the name is text").to_owned();
+    name.rsplit_once('-').expect("the name ends with a number").0.to_owned()
+}
+
+#[test]
+fn a_collected_run_is_that_of_the_first_coordinator() {
+    let _cores = shared_cores();
+    let (_server, url) = serve();
+    let place = TestDir::new();
+    let Some(hosts) = Hosts::start(&place, &[7, -3]) else { return };
+    let flags = hosts.flags_with_program();
+    let command = ["get", &url, "-R", "100", "-d", "2s", "--start-spread", "50ms", "--print", "none", "--out", "out"];
+    let ended = place.run(words(&command, &flags));
+    let run = name_of_run(&hosts.hosts[0]);
+    assert!(ended.expect_no_panic().stderr.contains(&format!("run {run} on 2 agents")), "{}", ended.stderr);
+    let collected = place.run(words(&["fleet", "collect", &run, "--out", "collected"], &flags));
+    assert_eq!(collected.code, ended.code, "{}", collected.stderr);
+    for directory in ["", "agents/1-a", "agents/2-b"] {
+        let read = |base: &str| {
+            let mut records = records(&place.path(base).join(directory));
+            assert!(records.len() >= 4, "{base}/{directory}");
+            // The command of the merged run is the only difference.
+            records[0]["begin"]["command"] = Value::Null;
+            records
+        };
+        assert_eq!(read("out"), read("collected"), "{directory}");
+    }
+}
+
+#[test]
+fn a_run_is_collected_over_ssh_after_its_coordinator_was_killed() {
+    let _cores = shared_cores();
+    let (server, url) = serve();
+    let place = TestDir::new();
+    let Some(hosts) = Hosts::start(&place, &[0, 0]) else { return };
+    let flags = hosts.flags_with_program();
+    let running = place.start(words(&["get", &url, "-c", "2", "-d", "300s", "--out", "out"], &flags));
+    wait_for("interval", || (intervals(&place.path("out/agents/2-b")) >= 2).then_some(()));
+    running.signal("KILL");
+    let _ = running.end();
+    let run = name_of_run(&hosts.hosts[0]);
+    let ended = place.run(words(&["fleet", "collect", &run, "--out", "collected"], &flags));
+    ended.expect(0);
+    let report = Report::read(place.run(["report", "collected", "--json"]).expect(0));
+    assert_eq!((report.violations(), report.text("/result/word")), (0, "partial"), "{}", report.at("/result"));
+    assert_eq!(report.text("/end/reason"), "interrupted");
+    assert_eq!(report.number("/operations/ok"), server.ledger().complete.count);
+    let again = place.run(words(&["fleet", "collect", &run, "--out", "collected"], &flags));
+    assert_eq!(again.code, Some(4), "a run was overwritten: {}", again.stderr);
 }
 
 #[test]

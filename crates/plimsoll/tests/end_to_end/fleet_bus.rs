@@ -80,7 +80,10 @@ fn an_agent_that_is_killed_makes_the_run_partial_and_its_data_is_kept() {
     let running = place.start(words(&nats, 2, &["get", &url, "-R", "40", "-d", "4s"]));
     wait_for_intervals(&place, &agents, 2);
     agents[1].process.signal("KILL");
+    let killed = Instant::now();
     let ended = running.end_within(LONG);
+    // The server reports that the agent has no connection, long before its silence shows it.
+    assert!(killed.elapsed() < Duration::from_secs(20), "{:?}", killed.elapsed());
     let report = Report::read(&ended);
     ended.expect(0);
     assert_eq!(report.text("/result/word"), "partial");
@@ -88,6 +91,27 @@ fn an_agent_that_is_killed_makes_the_run_partial_and_its_data_is_kept() {
     assert!(reason.starts_with(&format!("lost 1 of 2 agents after the start ({})", agents[1].name)), "{reason}");
     assert!(ok_of_agents(&report)[1] > 0, "the data of the lost agent is gone");
     assert_eq!(ok_of_agents(&report)[0], 80);
+    let lost = report.list("/fleet/agents")[1]["lost"].as_str().unwrap().to_owned();
+    assert!(lost.contains("not connected to NATS any more"), "{lost}");
+}
+
+#[test]
+fn an_agent_that_only_stands_still_for_a_while_is_not_lost() {
+    let _cores = shared_cores();
+    let (_server, url) = serve();
+    let place = TestDir::new();
+    let Some(nats) = Nats::start(&place, "") else { return };
+    let agents = start_agents(&place, &nats, 2);
+    let running = place.start(words(&nats, 2, &["get", &url, "-R", "40", "-d", "12s", "--success", "0%"]));
+    wait_for_intervals(&place, &agents, 2);
+    agents[1].process.signal("STOP");
+    std::thread::sleep(Duration::from_secs(7));
+    agents[1].process.signal("CONT");
+    let report = Report::read(&running.end());
+    assert!(report.list("/fleet/agents").iter().all(|agent| agent["lost"].is_null()), "{}", report.at("/fleet"));
+    for (number, agent) in (1..).zip(&agents) {
+        assert_eq!(intervals(&received(&place, number, agent)), intervals(&agent.runs()[0]), "a record is missing");
+    }
 }
 
 #[test]
@@ -115,6 +139,86 @@ fn a_restart_of_the_bus_during_a_run_loses_nothing() {
     for (number, agent) in (1..).zip(&agents) {
         assert_eq!(intervals(&received(&place, number, agent)), intervals(&agent.runs()[0]), "a record is missing");
     }
+}
+
+#[test]
+fn a_bus_that_is_away_for_longer_than_a_lease_loses_nothing() {
+    let _cores = shared_cores();
+    let (server, url) = serve();
+    let place = TestDir::new();
+    let Some(mut nats) = Nats::start(&place, "") else { return };
+    let mut agents = start_agents(&place, &nats, 2);
+    // One run ends after the bus is back, and the other one while it is away.
+    for seconds in ["45s", "20s"] {
+        let made = server.ledger().complete.count;
+        let _ = std::fs::remove_dir_all(place.path("out"));
+        let mut running = place.start(words(&nats, 2, &["get", &url, "-R", "20", "-d", seconds]));
+        wait_for_intervals(&place, &agents, 2);
+        nats.kill();
+        running.wait_for_message("the connection to NATS is lost");
+        std::thread::sleep(Duration::from_secs(36));
+        nats.start_again();
+        let ended = running.end_within(LONG);
+        let report = Report::read(&ended);
+        ended.expect(0);
+        assert_eq!((report.violations(), report.text("/result/word")), (0, "pass"), "{}", report.at("/result"));
+        let all = server.ledger().complete.count - made;
+        assert_eq!(report.number("/operations/ok"), all);
+        assert_eq!(all, 20 * seconds.trim_end_matches('s').parse::<u64>().unwrap());
+        for (number, agent) in (1..).zip(&mut agents) {
+            let run = agent.runs().pop().unwrap();
+            assert_eq!(end_of(&run).unwrap()["reason"]["kind"], "completed");
+            assert_eq!(intervals(&received(&place, number, agent)), intervals(&run), "a record is missing");
+            agent.process.wait_for_message(": done");
+        }
+    }
+}
+
+/// Returns the name of the last run of an agent.
+fn name_of_run(agent: &Agent) -> String {
+    let run = agent.runs().pop().expect("the agent made a run");
+    let name = run.file_name().and_then(|name| name.to_str()).expect("the name is text").to_owned();
+    name.rsplit_once('-').expect("the name ends with a number").0.to_owned()
+}
+
+#[test]
+fn a_run_is_collected_after_its_coordinator_was_killed() {
+    let _cores = shared_cores();
+    let (server, url) = serve();
+    let place = TestDir::new();
+    let Some(nats) = Nats::start(&place, "") else { return };
+    let mut agents = start_agents(&place, &nats, 3);
+    let running = place.start(words(&nats, 2, &["get", &url, "-R", "100", "-d", "10s"]));
+    wait_for_intervals(&place, &agents[..2], 2);
+    running.signal("KILL");
+    let _ = running.end();
+    let run = name_of_run(&agents[0]);
+    // The agents finish their parts, which takes less than a lease, and then wait until the lease ends.
+    let bus = nats.url();
+    let collect = ["fleet", "collect", &run, "--fleet", &bus, "--out", "collected"];
+    let collecting = place.start(collect);
+    let ended = collecting.end_within(LONG);
+    assert!(ended.expect(0).stderr.contains("waiting: no agent has "), "{}", ended.stderr);
+    assert!(ended.stdout.starts_with("PASS"), "{}", ended.stdout);
+    let report = Report::read(place.run(["report", "collected", "--json"]).expect(0));
+    assert_eq!((report.violations(), report.text("/result/word")), (0, "pass"), "{}", report.at("/result"));
+    assert_eq!((report.number("/operations/ok"), server.ledger().complete.count), (1000, 1000));
+    assert_eq!(ok_of_agents(&report), [500, 500]);
+    let names: Vec<&str> = report.list("/fleet/agents").iter().map(|agent| agent["name"].as_str().unwrap()).collect();
+    assert_eq!(names, [agents[0].name.as_str(), agents[1].name.as_str()]);
+    agents[0].process.wait_for_message("a coordinator has collected an earlier run");
+    // Without the agent of a part, only the rest can be collected.
+    agents.remove(1).process.signal("KILL");
+    let mut missing: Vec<&str> = collect.into_iter().take(6).chain(["other", "--wait", "1ms"]).collect();
+    let refused = place.run(&missing);
+    expect_refusal("missing part", &refused, 4, &["no agent has part 2 of 2", "--partial"]);
+    missing.push("--partial");
+    place.run(&missing).expect(0);
+    let report = Report::read(place.run(["report", "other", "--json"]).expect(0));
+    assert_eq!((report.text("/result/word"), report.number("/operations/ok")), ("partial", 500));
+    let unknown = place.run(["fleet", "collect", "1-a", "--fleet", &bus, "--out", "third", "--wait", "1ms"]);
+    expect_refusal("unknown run", &unknown, 4, &["no agent has a part of it", "check the name of the run"]);
+    assert!(!place.path("third").exists());
 }
 
 #[test]
@@ -213,7 +317,7 @@ fn mistakes_are_reported_in_one_line() {
         (vec!["agent", "--fleet", "nats://me:CANARY@h:1"], 2, "--fleet-creds FILE"),
         (vec!["get", "http://h/", "--fleet", "http://h:1", "--agents", "1"], 2, "nats://HOST:PORT"),
         (vec!["get", "http://h/", "--fleet", "nats://h:1"], 2, "add --agents N"),
-        (vec!["get", "http://h/", "--fleet", "nats://h:1", "--agents", "257"], 2, "at most 256 agents"),
+        (vec!["get", "http://h/", "--fleet", "nats://h:1", "--agents", "1025"], 2, "at most 1024 agents"),
         (vec!["get", "http://h/", "--agents", "1"], 2, "--fleet"),
         (
             vec!["fill", "s3://b/a", "--fleet", "nats://h:1", "--agents", "1"],
@@ -222,6 +326,13 @@ fn mistakes_are_reported_in_one_line() {
         ),
         (
             vec!["get", "http://h/", "--fleet", "nats://127.0.0.1:1", "--agents", "1"],
+            4,
+            "cannot connect to nats://127.0.0.1:1",
+        ),
+        (vec!["fleet", "collect", "a-b", "--out", "out"], 2, "name the hosts with --hosts, or the message bus"),
+        (vec!["fleet", "collect", "A b", "--fleet", "nats://h:1", "--out", "out"], 2, "lower-case letters, digits"),
+        (
+            vec!["fleet", "collect", "a", "--fleet", "nats://127.0.0.1:1", "--out", "out"],
             4,
             "cannot connect to nats://127.0.0.1:1",
         ),

@@ -26,7 +26,7 @@ impl Differences {
 /// differ, but the path of the URL must be the same.
 #[must_use]
 pub fn run_differences(a: &SavedRun, b: &SavedRun) -> Vec<String> {
-    let mut found = Differences(load_differences(a, b));
+    let mut found = Differences(load_differences(&a.begin, &b.begin));
     first_responses(&mut found, a, b);
     let (a, b) = (&a.begin, &b.begin);
     found.add("protocol", &schemes(a), &schemes(b));
@@ -44,8 +44,7 @@ pub fn run_differences(a: &SavedRun, b: &SavedRun) -> Vec<String> {
 /// Returns the differences in load, as phrases. Unlike [`run_differences`], this function ignores differences in the
 /// environment, such as hosts, servers and seeds.
 #[must_use]
-pub fn load_differences(a: &SavedRun, b: &SavedRun) -> Vec<String> {
-    let (a, b) = (&a.begin, &b.begin);
+pub fn load_differences(a: &Begin, b: &Begin) -> Vec<String> {
     let mut found = Differences(Vec::new());
     found.add("load", &a.load, &b.load);
     found.add("load model", &format!("{:?}", a.model), &format!("{:?}", b.model));

@@ -1,15 +1,22 @@
 //! An agent's end of the bus: it waits for runs, and takes part in one run at a time.
 
-use super::bus::{Bus, BusOptions, NatsError};
+use super::bus::{Arrived, Bus, BusOptions, NatsError};
 use super::frame::{AgentName, Frame, Head};
-use super::link::Link;
+use super::link::{Link, QueueLimits};
 use super::{CALL, agent_subject, run_subject};
 use crate::agent::LEASE;
+use crate::away::Away;
 use crate::lines;
 use crate::message::{FromAgent, Refusal, RunId, ToAgent};
 use crate::transport::{AgentTransport, QUEUE_MAX, Received, SEND_WAIT, SendError};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
+
+/// Limits of the messages that wait while the bus is away: records of more than [`crate::away::AWAY_MAX`], with two
+/// further messages per second in a search.
+const SPOOL: QueueLimits = QueueLimits { messages: 1024, bytes: 32 << 20 };
+/// Time between two looks at the bus while an agent that has finished sends the rest.
+const TICK: Duration = Duration::from_millis(100);
 
 /// An agent that is connected to the bus.
 pub struct NatsAgent {
@@ -19,14 +26,18 @@ pub struct NatsAgent {
     last: Option<RunId>,
 }
 
-/// The connection of an agent to the coordinator of a run. Dropping it sends the remaining messages, and waits until
-/// the coordinator has received them. The wait ends with the agent's lease.
+/// The connection of an agent to the coordinator of a run. Dropping it leaves the run. The coordinator may then lack the
+/// last messages ([`AgentTransport::finish`]).
 pub struct NatsToCoordinator<'a> {
     agent: &'a mut NatsAgent,
     run: RunId,
     link: Link,
     lines: VecDeque<Vec<u8>>,
+    /// The last time at which the coordinator was heard, or could not be heard because the bus was away.
     heard: Instant,
+    /// The first message of the coordinator, from which `away` counts.
+    begun: Instant,
+    away: Away,
     closed: Option<String>,
 }
 
@@ -58,7 +69,8 @@ impl NatsAgent {
     pub fn next_run(&mut self, wait: Duration) -> Option<NatsToCoordinator<'_>> {
         let until = Instant::now() + wait;
         let first = loop {
-            let (_, frame) = self.bus.receive(until.saturating_duration_since(Instant::now()))?;
+            let arrived = self.bus.receive(until.saturating_duration_since(Instant::now()))?;
+            let Arrived::Frame(_, frame) = arrived else { continue };
             match frame.head {
                 Head::Call => self.send(&Frame::new(&frame.run, Head::Offer { busy: false })),
                 Head::Piece { number: 0, .. } if self.last.as_ref() != Some(&frame.run) => break frame,
@@ -69,9 +81,18 @@ impl NatsAgent {
         };
         let run = first.run.clone();
         self.last = Some(run.clone());
-        let link = Link::new(self.bus.piece_max());
-        let heard = Instant::now();
-        let mut session = NatsToCoordinator { agent: self, run, link, lines: VecDeque::new(), heard, closed: None };
+        let link = Link::new(self.bus.piece_max(), SPOOL);
+        let (heard, lines) = (Instant::now(), VecDeque::new());
+        let mut session = NatsToCoordinator {
+            agent: self,
+            run,
+            link,
+            lines,
+            heard,
+            begun: heard,
+            away: Away::default(),
+            closed: None,
+        };
         session.take(&first);
         Some(session)
     }
@@ -130,6 +151,15 @@ impl NatsToCoordinator<'_> {
         }
     }
 
+    /// Does not count the silence of the coordinator while the bus is away.
+    fn look_at_bus(&mut self) {
+        let now = Instant::now();
+        let nanos = u64::try_from((now - self.begun).as_nanos()).unwrap_or(u64::MAX);
+        if self.away.excuses(nanos, !self.agent.bus.is_connected()) {
+            self.heard = now;
+        }
+    }
+
     fn close(&mut self, reason: String) {
         self.closed.get_or_insert(reason);
     }
@@ -140,6 +170,7 @@ impl NatsToCoordinator<'_> {
         let until = Instant::now() + wait;
         loop {
             self.send_due();
+            self.look_at_bus();
             if done(self) {
                 return true;
             }
@@ -150,7 +181,7 @@ impl NatsToCoordinator<'_> {
             // Ignore an overdue repetition, which is due until the bus is connected again. Otherwise this loop would
             // spin.
             let repeat = self.link.repeat_at().filter(|at| *at > now).unwrap_or(until);
-            if let Some((_, frame)) = self.agent.bus.receive(until.min(repeat) - now) {
+            if let Some(Arrived::Frame(_, frame)) = self.agent.bus.receive(until.min(repeat) - now) {
                 self.take(&frame);
             }
         }
@@ -179,12 +210,19 @@ impl AgentTransport for NatsToCoordinator<'_> {
         }
         self.closed.clone().map(Received::Closed)
     }
+
+    fn is_away(&self) -> bool {
+        !self.agent.bus.is_connected()
+    }
+
+    fn finish(&mut self, goes_on: &mut dyn FnMut() -> bool) {
+        let is_done = |own: &Self| own.link.is_empty() || own.closed.is_some();
+        while !self.exchange(TICK, is_done) && self.heard.elapsed() < LEASE && goes_on() {}
+    }
 }
 
 impl Drop for NatsToCoordinator<'_> {
     fn drop(&mut self) {
-        let left = (self.heard + LEASE).saturating_duration_since(Instant::now());
-        self.exchange(left, |own| own.link.is_empty() || own.closed.is_some());
         self.agent.send(&Frame::new(&self.run, Head::Bye));
     }
 }

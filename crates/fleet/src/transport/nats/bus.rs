@@ -5,7 +5,9 @@ use super::credentials::Credentials;
 use super::frame::{Frame, HEAD_MAX};
 use crate::transport::mailbox::Mailbox;
 use async_nats::connection::State;
-use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, ServerAddr, ServerError, Subscriber};
+use async_nats::{
+    Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, ServerAddr, ServerError, StatusCode, Subscriber,
+};
 use futures_util::StreamExt;
 use std::path::PathBuf;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -122,14 +124,26 @@ pub enum NatsError {
     Thread(std::io::Error),
 }
 
-/// A message that arrived, with its subject.
-pub type Arrived = (String, Frame);
+/// A message that arrived, or the reply of the server to a message that did not.
+pub enum Arrived {
+    /// A message, with its subject.
+    Frame(String, Frame),
+    /// A message of [`Bus::ask`] had no subscriber. The text is its reply subject.
+    NoSubscriber(String),
+}
+
+/// A message to send.
+struct Outgoing {
+    subject: String,
+    reply: Option<String>,
+    bytes: Vec<u8>,
+}
 
 /// A connection to the bus.
 pub struct Bus {
     client: Client,
     inbox: Mailbox<Arrived>,
-    outbox: Option<mpsc::Sender<(String, Vec<u8>)>>,
+    outbox: Option<mpsc::Sender<Outgoing>>,
     thread: Option<JoinHandle<()>>,
     piece_max: usize,
     denied: Denied,
@@ -184,8 +198,18 @@ impl Bus {
 
     /// Sends a message, which may get lost.
     pub fn send(&self, subject: String, frame: &Frame) {
+        self.post(Outgoing { subject, reply: None, bytes: frame.encode() });
+    }
+
+    /// Sends a message like [`Self::send`]. If the subject has no subscriber, [`Arrived::NoSubscriber`] arrives on the reply
+    /// subject, which must be one of the own subjects.
+    pub fn ask(&self, subject: String, reply: String, frame: &Frame) {
+        self.post(Outgoing { subject, reply: Some(reply), bytes: frame.encode() });
+    }
+
+    fn post(&self, message: Outgoing) {
         if let Some(outbox) = &self.outbox {
-            let _ = outbox.try_send((subject, frame.encode()));
+            let _ = outbox.try_send(message);
         }
     }
 
@@ -226,7 +250,7 @@ async fn drive(
     subjects: Vec<String>,
     denied: Denied,
     inbox: Mailbox<Arrived>,
-    mut sending: mpsc::Receiver<(String, Vec<u8>)>,
+    mut sending: mpsc::Receiver<Outgoing>,
     report: SyncSender<Result<Client, NatsError>>,
 ) {
     let client = match open(servers, &options, subjects, denied, &inbox).await {
@@ -237,10 +261,13 @@ async fn drive(
         }
     };
     let _ = report.send(Ok(client.clone()));
-    while let Some((subject, bytes)) = sending.recv().await {
+    while let Some(Outgoing { subject, reply, bytes }) = sending.recv().await {
         // After a reconnect, the new server may accept only shorter messages than the first one. Publishing a longer
         // message then fails. Its link gets no acknowledgement, and the agent counts as silent.
-        let _ = client.publish(subject, bytes.into()).await;
+        let _ = match reply {
+            Some(reply) => client.publish_with_reply(subject, reply, bytes.into()).await,
+            None => client.publish(subject, bytes.into()).await,
+        };
     }
     let _ = tokio::time::timeout(FLUSH_MAX, client.flush()).await;
 }
@@ -336,8 +363,14 @@ fn settings(options: &BusOptions, denied: Denied) -> Result<ConnectOptions, Nats
 /// Passes on the messages of a subscription. If the inbox is full, messages are lost, and their links repeat them.
 async fn pass_on(mut subscriber: Subscriber, inbox: Mailbox<Arrived>) {
     while let Some(message) = subscriber.next().await {
-        if let Some(frame) = Frame::decode(&message.payload) {
-            let _ = inbox.post((message.subject.to_string(), frame), Duration::ZERO);
+        let subject = message.subject.to_string();
+        let arrived = if message.status == Some(StatusCode::NO_RESPONDERS) {
+            Some(Arrived::NoSubscriber(subject))
+        } else {
+            Frame::decode(&message.payload).map(|frame| Arrived::Frame(subject, frame))
+        };
+        if let Some(arrived) = arrived {
+            let _ = inbox.post(arrived, Duration::ZERO);
         }
     }
 }

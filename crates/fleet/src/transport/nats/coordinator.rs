@@ -1,9 +1,10 @@
 //! The coordinator's end of the bus: it calls agents, and exchanges messages with the agents that it chooses.
 
-use super::bus::{Bus, BusOptions, NatsError};
+use super::bus::{Arrived, Bus, BusOptions, NatsError};
 use super::frame::{AgentName, Frame, Head};
-use super::link::Link;
-use super::{CALL, agent_subject, run_subjects, sender};
+use super::link::{Link, QueueLimits};
+use super::presence::Presence;
+use super::{CALL, agent_subject, run_subject, run_subjects, sender};
 use crate::lines::{self, LineError};
 use crate::message::{FromAgent, RunId, ToAgent};
 use crate::transport::{CoordinatorTransport, QUEUE_MAX, Received, SendError};
@@ -13,6 +14,8 @@ use std::time::{Duration, Instant};
 
 /// Time between two calls. The agents have this time to reply.
 const CALL_EVERY: Duration = Duration::from_millis(500);
+/// Limits of the messages that wait for an agent. The longest one is a plan.
+const QUEUE: QueueLimits = QueueLimits { messages: QUEUE_MAX, bytes: 16 << 20 };
 /// Maximum number of agents whose replies are kept.
 const OFFERS_MAX: usize = 4096;
 /// Time for which a coordinator that ends waits until the agents have received its last messages.
@@ -45,8 +48,16 @@ pub enum CallError {
 struct Peer {
     name: AgentName,
     link: Link,
+    presence: Presence,
     /// `true` if the agent has left the run, or its link failed.
     closed: bool,
+}
+
+impl Peer {
+    fn new(name: AgentName, bus: &Bus) -> Self {
+        let link = Link::new(bus.piece_max(), QUEUE);
+        Self { name, link, presence: Presence::new(Instant::now()), closed: false }
+    }
 }
 
 /// The coordinator's end of the links to all agents. Dropping it sends the remaining messages, and tells the agents
@@ -78,9 +89,7 @@ impl NatsToAgents {
             bus.check_permissions()?;
             let free = || offers.iter().filter(|(_, busy)| !**busy).map(|(name, _)| name);
             if free().count() >= count.get() {
-                let peer =
-                    |name: &AgentName| Peer { name: name.clone(), link: Link::new(bus.piece_max()), closed: false };
-                let peers = free().take(count.get()).map(peer).collect();
+                let peers = free().take(count.get()).map(|name| Peer::new(name.clone(), &bus)).collect();
                 return Ok(Self { bus, run: run.clone(), peers, inbox: VecDeque::new() });
             }
             if !goes_on() {
@@ -91,6 +100,20 @@ impl NatsToAgents {
                 return Err(CallError::TooFew { wanted: count.get(), free, busy: offers.len() - free, waited: wait });
             }
         }
+    }
+
+    /// Calls agents once, and connects to all that are free. Also returns the number of busy agents.
+    ///
+    /// # Errors
+    /// Fails if the bus is not usable.
+    pub fn call_free(options: &BusOptions, run: &RunId) -> Result<(Self, usize), CallError> {
+        let bus = Bus::connect(options, vec![run_subjects(run)])?;
+        let offers = offers(&bus, run);
+        bus.check_permissions()?;
+        let free = || offers.iter().filter(|(_, busy)| !**busy).map(|(name, _)| name.clone());
+        let peers: Vec<Peer> = free().map(|name| Peer::new(name, &bus)).collect();
+        let busy = offers.len() - peers.len();
+        Ok((Self { bus, run: run.clone(), peers, inbox: VecDeque::new() }, busy))
     }
 
     /// Returns the names of the agents, in the order of their numbers.
@@ -112,11 +135,40 @@ impl NatsToAgents {
         }
     }
 
-    fn take(&mut self, subject: &str, frame: &Frame) {
+    /// Asks the server about silent agents, and gives up agents that are not connected to it any more.
+    fn look_for_absent(&mut self) {
+        let (now, is_connected) = (Instant::now(), self.bus.is_connected());
+        for (index, peer) in self.peers.iter_mut().enumerate().filter(|(_, peer)| !peer.closed) {
+            if !is_connected {
+                peer.presence.on_heard(now);
+            } else if peer.presence.is_gone(now) {
+                peer.closed = true;
+                let reason = "the agent is not connected to NATS any more".to_owned();
+                self.inbox.push_back((index, Received::Closed(reason)));
+            } else if peer.presence.must_ask(now) {
+                let frame = Frame::new(&self.run, peer.link.receipt());
+                self.bus.ask(agent_subject(&peer.name), run_subject(&self.run, &peer.name), &frame);
+            }
+        }
+    }
+
+    fn take(&mut self, arrived: Arrived) {
+        match arrived {
+            Arrived::Frame(subject, frame) => self.take_frame(&subject, &frame),
+            Arrived::NoSubscriber(subject) => {
+                let name = sender(&subject);
+                let absent = self.peers.iter_mut().find(|peer| Some(&peer.name) == name.as_ref());
+                absent.into_iter().for_each(|peer| peer.presence.on_absent(Instant::now()));
+            }
+        }
+    }
+
+    fn take_frame(&mut self, subject: &str, frame: &Frame) {
         let Some(name) = sender(subject).filter(|_| frame.run == self.run) else { return };
         let Some(index) = self.peers.iter().position(|peer| peer.name == name && !peer.closed) else { return };
         let has_space = self.inbox.len() < QUEUE_MAX.saturating_mul(self.peers.len());
         let Some(peer) = self.peers.get_mut(index) else { return };
+        peer.presence.on_heard(Instant::now());
         match frame.head {
             // If there is no space, do not acknowledge the piece, so that it is sent again.
             Head::Piece { number, last } if has_space => {
@@ -141,6 +193,7 @@ impl NatsToAgents {
         let until = Instant::now() + wait;
         loop {
             self.send_due();
+            self.look_for_absent();
             let now = Instant::now();
             if done(self) || now >= until {
                 return;
@@ -149,8 +202,8 @@ impl NatsToAgents {
             // spin.
             let repeats = self.peers.iter().filter(|peer| !peer.closed).filter_map(|peer| peer.link.repeat_at());
             let next = repeats.filter(|at| *at > now).chain([until]).min().unwrap_or(until);
-            if let Some((subject, frame)) = self.bus.receive(next - now) {
-                self.take(&subject, &frame);
+            if let Some(arrived) = self.bus.receive(next - now) {
+                self.take(arrived);
             }
         }
     }
@@ -165,7 +218,7 @@ fn offers(bus: &Bus, run: &RunId) -> BTreeMap<AgentName, bool> {
     }
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        if let Some((subject, frame)) = bus.receive(left)
+        if let Some(Arrived::Frame(subject, frame)) = bus.receive(left)
             && let Head::Offer { busy } = frame.head
             && frame.run == *run
             && offers.len() < OFFERS_MAX
@@ -191,6 +244,10 @@ impl CoordinatorTransport for NatsToAgents {
     fn receive(&mut self, wait: Duration) -> Option<(usize, Received<FromAgent>)> {
         self.exchange(wait, |own| !own.inbox.is_empty());
         self.inbox.pop_front()
+    }
+
+    fn is_away(&self) -> bool {
+        !self.bus.is_connected()
     }
 }
 

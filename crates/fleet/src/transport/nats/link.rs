@@ -5,7 +5,7 @@
 //! ignores pieces after a gap. The sender keeps pieces until they are acknowledged, and repeats them after
 //! [`REPEAT_AFTER`]. The link does no I/O and reads no clock.
 
-use super::super::{QUEUE_MAX, SendError};
+use super::super::SendError;
 use super::frame::Head;
 use crate::lines::LINE_MAX;
 use std::collections::VecDeque;
@@ -15,6 +15,15 @@ use std::time::{Duration, Instant};
 pub const REPEAT_AFTER: Duration = Duration::from_secs(1);
 /// Maximum number of pieces that are sent without waiting for an acknowledgement.
 const WINDOW: u64 = 16;
+
+/// Limits of the messages that wait for an acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueLimits {
+    /// Maximum number of messages.
+    pub messages: usize,
+    /// Maximum number of their bytes. It may be exceeded by one message.
+    pub bytes: usize,
+}
 
 /// A piece of a message.
 struct Piece {
@@ -26,13 +35,16 @@ struct Piece {
 pub struct Link {
     /// Maximum length of the body of a piece.
     piece_max: usize,
+    /// Limits of the messages that wait for an acknowledgement.
+    limits: QueueLimits,
     /// Pieces that are not acknowledged. The first has the number `first`.
     pieces: VecDeque<Piece>,
     first: u64,
     /// Number of the next piece to send.
     next: u64,
-    /// Number of messages in `pieces`.
+    /// Number of messages in `pieces`, and of their bytes.
     messages: usize,
+    bytes: usize,
     repeat_at: Option<Instant>,
     /// Number of the next piece to receive.
     expected: u64,
@@ -43,13 +55,15 @@ pub struct Link {
 
 impl Link {
     /// Returns an end that sends pieces of at most `piece_max` bytes.
-    pub fn new(piece_max: usize) -> Self {
+    pub fn new(piece_max: usize, limits: QueueLimits) -> Self {
         Self {
             piece_max: piece_max.max(1),
+            limits,
             pieces: VecDeque::new(),
             first: 0,
             next: 0,
             messages: 0,
+            bytes: 0,
             repeat_at: None,
             expected: 0,
             partial: Vec::new(),
@@ -60,7 +74,7 @@ impl Link {
     /// Adds a message to send.
     ///
     /// # Errors
-    /// [`SendError::Full`] if the other end has not acknowledged [`QUEUE_MAX`] messages.
+    /// [`SendError::Full`] if too many messages wait for an acknowledgement.
     pub fn push(&mut self, message: &[u8]) -> Result<(), SendError> {
         if self.is_full() {
             return Err(SendError::Full);
@@ -70,12 +84,13 @@ impl Link {
             self.pieces.push_back(Piece { body: part.to_vec(), last: parts.peek().is_none() });
         }
         self.messages += 1;
+        self.bytes += message.len();
         Ok(())
     }
 
     /// Returns whether there is no space for another message.
     pub fn is_full(&self) -> bool {
-        self.messages >= QUEUE_MAX
+        self.messages >= self.limits.messages || self.bytes >= self.limits.bytes
     }
 
     /// Returns whether everything was acknowledged.
@@ -91,7 +106,7 @@ impl Link {
     /// Returns the next piece or acknowledgement to send. Call this function until it returns `None`.
     pub fn next_to_send(&mut self, now: Instant) -> Option<(Head, Vec<u8>)> {
         if std::mem::take(&mut self.owes_receipt) {
-            return Some((Head::Received { next: self.expected }, Vec::new()));
+            return Some((self.receipt(), Vec::new()));
         }
         if self.repeat_at.is_some_and(|at| now >= at) {
             self.next = self.first;
@@ -106,6 +121,11 @@ impl Link {
         Some((head, body))
     }
 
+    /// Returns an acknowledgement of everything that has arrived.
+    pub fn receipt(&self) -> Head {
+        Head::Received { next: self.expected }
+    }
+
     /// Handles an acknowledgement.
     pub fn on_received(&mut self, now: Instant, next: u64) {
         // Ignore an acknowledgement of pieces that were never sent.
@@ -116,6 +136,7 @@ impl Link {
             let Some(piece) = self.pieces.pop_front() else { break };
             self.first += 1;
             self.messages -= usize::from(piece.last);
+            self.bytes -= piece.body.len();
         }
         self.next = self.next.max(self.first);
         self.repeat_at = (self.next > self.first).then(|| now + REPEAT_AFTER);
@@ -149,6 +170,8 @@ pub struct TooLong;
 mod tests {
     use super::*;
 
+    const LIMITS: QueueLimits = QueueLimits { messages: 64, bytes: 100_000 };
+
     /// Two ends of a link. `loses` decides which messages between them are lost.
     struct Pair {
         ends: [Link; 2],
@@ -158,7 +181,7 @@ mod tests {
 
     impl Pair {
         fn new(piece_max: usize) -> Self {
-            Self { ends: [Link::new(piece_max), Link::new(piece_max)], now: Instant::now(), sent: 0 }
+            Self { ends: [Link::new(piece_max, LIMITS), Link::new(piece_max, LIMITS)], now: Instant::now(), sent: 0 }
         }
 
         /// Exchanges messages until both ends are empty. Returns what each end received.
@@ -232,20 +255,26 @@ mod tests {
 
     #[test]
     fn the_queue_has_a_limit_and_the_window_too() {
-        let mut link = Link::new(10);
+        let mut link = Link::new(10, LIMITS);
         let now = Instant::now();
-        (0..QUEUE_MAX).for_each(|_| link.push(&[0; 25]).expect("there is space"));
+        (0..LIMITS.messages).for_each(|_| link.push(&[0; 25]).expect("there is space"));
         assert!(matches!(link.push(b"x"), Err(SendError::Full)));
         let count = std::iter::from_fn(|| link.next_to_send(now)).count();
         assert_eq!(count as u64, WINDOW);
         link.on_received(now, 3);
         link.push(b"x").expect("a message was acknowledged");
         assert_eq!(std::iter::from_fn(|| link.next_to_send(now)).count(), 3);
+        let mut link = Link::new(1 << 17, LIMITS);
+        link.push(&vec![0; LIMITS.bytes]).expect("there is space");
+        assert!(matches!(link.push(b"x"), Err(SendError::Full)));
+        assert_eq!(std::iter::from_fn(|| link.next_to_send(now)).count(), 1);
+        link.on_received(now, 1);
+        link.push(b"x").expect("the message was acknowledged");
     }
 
     #[test]
     fn absurd_pieces_and_receipts_do_no_harm() {
-        let mut link = Link::new(10);
+        let mut link = Link::new(10, LIMITS);
         let now = Instant::now();
         link.push(b"x").expect("there is space");
         link.on_received(now, u64::MAX);

@@ -3,7 +3,7 @@
 //! The bus loses messages, for example while it restarts. So each pair of coordinator and agent has a `link`, which
 //! numbers, acknowledges and repeats messages. Every message arrives once and in order, or the link ends. A message of
 //! the bus is smaller than the server allows, and each queue has a maximum length. A message that does not fit into a
-//! queue is not acknowledged, so it is sent again.
+//! queue is not acknowledged, so it is sent again. While the bus is away, an agent keeps the messages that it cannot send.
 //!
 //! | subject | from | content |
 //! |---|---|---|
@@ -17,6 +17,7 @@ mod coordinator;
 mod credentials;
 mod frame;
 mod link;
+mod presence;
 pub mod setup;
 
 pub use agent::{NatsAgent, NatsToCoordinator};

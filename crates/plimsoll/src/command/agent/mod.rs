@@ -5,6 +5,7 @@
 //! This thread exchanges messages ([`session`]). Another thread prepares and makes the run ([`work`]). The run
 //! directory stays on this host.
 
+mod kept;
 mod policy;
 mod session;
 mod work;
@@ -16,8 +17,8 @@ use crate::load::machines::bus;
 use crate::{console, execute, progress};
 use fleet::agent::StopReason;
 use fleet::message::Hash;
-use fleet::transport::PipeToCoordinator;
 use fleet::transport::nats::{AgentName, BusOptions, NatsAgent};
+use fleet::transport::{AgentTransport, PipeToCoordinator};
 use policy::Policy;
 use session::SessionEnd;
 use std::io::{stdin, stdout};
@@ -78,12 +79,19 @@ fn wait_for_runs(shared: &Shared, options: &BusOptions, once: bool) -> Result<Ex
         if let Some(mut connection) = agent.next_run(TICK) {
             let run = connection.run().as_str().to_owned();
             let end = session::take_part(shared, &mut connection);
+            // A further interrupt ends the wait for a coordinator, or for a bus, that may never come back.
+            let seen = signals::arrived();
+            connection.finish(&mut || signals::arrived() == seen);
             drop(connection);
             signals::forget_ordered();
-            if once {
+            let is_question = end == SessionEnd::Asked { got_records: false };
+            if once && !is_question {
                 return exit_code(end);
             }
-            console::eprintln(&format!("run {run}: {}", about(end)));
+            // A coordinator may ask every few seconds until it finds the run.
+            if !is_question {
+                console::eprintln(&format!("run {run}: {}", about(end)));
+            }
         }
         agent.check_permissions().map_err(|error| bus::unusable(&error))?;
         if signals::arrived() > 0 {
@@ -96,6 +104,7 @@ fn wait_for_runs(shared: &Shared, options: &BusOptions, once: bool) -> Result<Ex
 fn about(end: SessionEnd) -> String {
     match end {
         SessionEnd::NoRun => "the coordinator left before the run".to_owned(),
+        SessionEnd::Asked { .. } => "a coordinator has collected an earlier run".to_owned(),
         SessionEnd::ConnectionLost => "the connection to the coordinator ended, so the load was stopped".to_owned(),
         SessionEnd::Run(reason) => match reason {
             StopReason::Done => "done".to_owned(),
@@ -111,7 +120,7 @@ fn about(end: SessionEnd) -> String {
 /// Returns the exit code of an agent that worked for one coordinator.
 fn exit_code(end: SessionEnd) -> Result<ExitCode, Failure> {
     match end {
-        SessionEnd::Run(StopReason::Done) => Ok(ExitCode::SUCCESS),
+        SessionEnd::Run(StopReason::Done) | SessionEnd::Asked { .. } => Ok(ExitCode::SUCCESS),
         SessionEnd::NoRun | SessionEnd::ConnectionLost | SessionEnd::Run(StopReason::LeaseLost) => {
             Err(Failure::could_not_run(about(end)))
         }

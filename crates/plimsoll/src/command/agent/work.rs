@@ -1,8 +1,10 @@
 //! The thread of an agent that prepares and makes its part of a run.
 
+use super::kept;
 use super::policy::Policy;
 use crate::command::load_command::LoadCommand;
 use crate::command::mix;
+use crate::console;
 use crate::execute::{self, PartEvent, PartOfFleet, RunOptions};
 use crate::failure::Failure;
 use crate::hosts::SentSlices;
@@ -11,12 +13,11 @@ use crate::live_metrics::LiveMetrics;
 use crate::progress::Progress;
 use crate::saved::OutputFormat;
 use engine::plan::Plan;
-use fleet::message::{Part, RunId};
-use std::path::PathBuf;
+use fleet::message::{KeptPart, Part, RunId, Terms};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use store::{EndReason, FleetPart};
 
 /// Maximum number of events that wait for the thread that sends them.
@@ -43,7 +44,7 @@ pub enum WorkerEvent {
 
 /// The thread.
 pub struct Worker {
-    start: Sender<Instant>,
+    start: Sender<(Instant, Terms)>,
     events: Receiver<WorkerEvent>,
     thread: JoinHandle<()>,
 }
@@ -64,9 +65,9 @@ impl Worker {
     }
 
     /// Orders the start of the prepared run.
-    pub fn start_at(&self, at: Instant) {
+    pub fn start_at(&self, at: Instant, terms: Terms) {
         // Sending fails only if the worker has failed. The last event of the worker reports this.
-        let _ = self.start.send(at);
+        let _ = self.start.send((at, terms));
     }
 
     /// Returns the next event, if there is one.
@@ -93,7 +94,7 @@ fn work(
     text: &str,
     (run, part): (RunId, Part),
     policy: &Policy,
-    start: &Receiver<Instant>,
+    start: &Receiver<(Instant, Terms)>,
     events: &SyncSender<WorkerEvent>,
 ) -> Result<(), Failure> {
     let text = PlanText::read(text)?;
@@ -106,11 +107,11 @@ fn work(
     policy.check_plan(&mut plan)?;
     execute::prepare(&mut plan)?;
     let run = String::from(run);
-    let directory = directory(&run, part.index)?;
+    let directory = kept::directory(&run, part.index)?;
     // Create the files before the agent reports that it is ready, so that a slow disk does not delay the start.
     let files = execute::create_files(&directory)?;
     let _ = events.send(WorkerEvent::Prepared);
-    let Ok(at) = start.recv() else { return Ok(()) };
+    let Ok((at, terms)) = start.recv() else { return Ok(()) };
     let (sender, receiver) = sync_channel(EVENTS_MAX);
     let of_fleet = PartOfFleet {
         part: FleetPart { run, index: part.index, of: part.of, load },
@@ -129,7 +130,14 @@ fn work(
         ..options
     };
     let passed_on = events.clone();
-    let passing = thread::spawn(move || pass_on(&receiver, at, &passed_on));
+    let place = directory.clone();
+    let on_start = move |late: Duration| {
+        let late_nanos = i64::try_from(late.as_nanos()).unwrap_or(i64::MAX);
+        if let Err(error) = kept::describe(&place, &KeptPart { part, late_nanos, terms }) {
+            console::eprintln(&format!("this part of the run cannot be collected later: {error}"));
+        }
+    };
+    let passing = thread::spawn(move || pass_on(&receiver, at, on_start, &passed_on));
     let ran = execute::run_with_files(&plan, &options, &directory, files);
     // Drop the last sender, so that the thread `passing` ends. It must pass on all events before the run counts as
     // ended.
@@ -151,13 +159,19 @@ fn work(
     }
 }
 
-/// Passes the events of the run on. Returns whether the load has started.
-fn pass_on(run: &Receiver<PartEvent>, at: Instant, events: &SyncSender<WorkerEvent>) -> bool {
-    let mut has_started = false;
+/// Passes the events of the run on. Calls `on_start` when the load has started. Returns whether that was the case.
+fn pass_on(
+    run: &Receiver<PartEvent>,
+    at: Instant,
+    on_start: impl FnOnce(Duration),
+    events: &SyncSender<WorkerEvent>,
+) -> bool {
+    let (mut has_started, mut on_start) = (false, Some(on_start));
     for event in run {
         let event = match event {
             PartEvent::Started(late) => {
                 has_started = true;
+                on_start.take().into_iter().for_each(|on_start| on_start(late));
                 WorkerEvent::Started(at + late)
             }
             PartEvent::Record(line) => match String::from_utf8(line) {
@@ -184,12 +198,4 @@ fn refuse_unlisted(command: &LoadCommand, plan: &Plan) -> Result<(), Failure> {
             "a mix on several hosts can write objects only to s3:// locations; leave out --put and --delete, for example with --get 60 --head 40",
         )),
     }
-}
-
-/// Returns the directory of the run on this host.
-fn directory(run: &str, index: u32) -> Result<PathBuf, Failure> {
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
-    let state = state.ok_or_else(|| Failure::could_not_run("neither HOME nor XDG_STATE_HOME names a directory"))?;
-    Ok(state.join("plimsoll/runs").join(format!("{run}-{}", u64::from(index) + 1)))
 }

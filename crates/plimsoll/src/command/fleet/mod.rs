@@ -1,9 +1,11 @@
-//! `plimsoll fleet init`: writes the files of a new message bus for `--fleet`.
+//! `plimsoll fleet init`: writes the files of a new message bus for `--fleet`. `plimsoll fleet collect` is in
+//! [`crate::hosts::collect`].
 
 mod directory;
 
 use crate::command::serve;
 use crate::failure::Failure;
+use crate::hosts::collect;
 use crate::shell::quoted;
 use crate::{console, execute};
 use fleet::transport::nats::setup::{self, Certificate, HostName};
@@ -28,6 +30,8 @@ const AFTER: &str =
 enum Action {
     /// Writes the configuration of nats-server, certificates for TLS, and the keys of agents and commands.
     Init(InitArgs),
+    /// Collects a run of several hosts whose command was killed, and writes its report.
+    Collect(Box<collect::Args>),
 }
 
 #[derive(clap::Args, Debug)]
@@ -58,6 +62,7 @@ fn listen(text: &str) -> Result<SocketAddr, String> {
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     match &args.action {
         Action::Init(args) => init(args),
+        Action::Collect(args) => collect::run(args),
     }
 }
 

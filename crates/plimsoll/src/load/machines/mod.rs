@@ -5,7 +5,7 @@ pub mod bus;
 use super::{count, positive_span};
 use crate::failure::Failure;
 use bus::HEADING;
-use fleet::hosts::{HOSTS_MAX, parse_hosts};
+use fleet::hosts::{AGENTS_MAX, parse_hosts};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub struct Args {
     #[arg(
         long,
         value_name = "HOSTS",
-        value_parser = hosts,
+        value_parser = parse_host_list,
         group = "machines",
         help_heading = HEADING,
         hide_short_help = true
@@ -135,19 +135,20 @@ impl Args {
 
 fn agents(text: &str) -> Result<NonZeroUsize, String> {
     let number: NonZeroUsize = count(text)?;
-    if number.get() <= HOSTS_MAX { Ok(number) } else { Err(format!("at most {HOSTS_MAX} agents make a run")) }
+    if number.get() <= AGENTS_MAX { Ok(number) } else { Err(format!("at most {AGENTS_MAX} agents make a run")) }
 }
 
 /// Names of hosts, at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosts(pub Vec<String>);
 
-fn hosts(text: &str) -> Result<Hosts, String> {
+/// Parses the names of hosts.
+pub fn parse_host_list(text: &str) -> Result<Hosts, String> {
     parse_hosts(text).map(Hosts).map_err(|error| error.to_string())
 }
 
 /// Parses a path on a host. It becomes part of a command of a shell, so it has only harmless characters.
-fn remote_path(text: &str) -> Result<String, String> {
+pub fn remote_path(text: &str) -> Result<String, String> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+~".contains(&byte);
     let is_path = text.starts_with(['/', '~']) && text.bytes().all(allowed);
     if is_path {
