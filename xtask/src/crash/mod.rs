@@ -4,6 +4,7 @@
 //! to the end. Then the task compares the store of the server with the dataset, and the report with the journal.
 
 mod check;
+mod oracle;
 mod server;
 
 use crate::console;

@@ -1,6 +1,7 @@
 //! The records that agents send. They are saved in a directory per agent, and their sums are shown in the live view.
 
 use super::agent_directory;
+use super::coordinate::TakeRecords;
 use super::watch::{SentSlices, Watch};
 use crate::command::line::MonitorOfLevel;
 use crate::execute::stopped_early;
@@ -65,12 +66,55 @@ impl<'m> Received<'m> {
         self.agents.get(index).filter(|agent| agent.begin.is_some()).map(|agent| agent.directory.as_path())
     }
 
-    /// Saves a record of an agent. The run started `ago`. Returns what is wrong with the record, if the agent must not be
-    /// trusted any more.
-    ///
-    /// # Errors
-    /// Fails if the record cannot be saved.
-    pub fn take(&mut self, from: usize, record: &str, ago: Duration) -> Result<Option<&'static str>, Failure> {
+    /// Returns the reason for the end of a level, once its outcome is decided.
+    pub fn decided(&self) -> Option<EndReason> {
+        self.watch.as_ref().and_then(Watch::decision).map(stopped_early)
+    }
+
+    /// Returns the observations of the objectives of a level.
+    pub fn evidence(&self) -> Option<LevelEvidence> {
+        self.watch.as_ref().and_then(Watch::evidence)
+    }
+
+    /// Shows the intervals that all agents have sent, added up.
+    fn show(&mut self) {
+        if !self.shown {
+            let begins: Option<Vec<&Begin>> = self.agents.iter().map(|agent| agent.begin.as_ref()).collect();
+            let Some(begins) = begins else { return };
+            let Some(first) = begins.first() else { return };
+            // A level usually ends long before its maximum duration.
+            let time = first.duration_ms.filter(|_| self.watch.is_none()).map(Duration::from_millis);
+            let stop = StopAfter { time, ..StopAfter::default() };
+            let model = begins.iter().skip(1).fold(first.model, |sum, begin| sum_of_models(sum, begin.model));
+            let load = first.part.as_ref().map_or_else(|| first.load.clone(), |part| part.load.clone());
+            self.progress.run_starts(&Begin { model, load, ..(*first).clone() }, stop, None);
+            let (Model::Closed { concurrency: in_flight_max } | Model::Open { in_flight_max }) = model;
+            self.watch.iter_mut().for_each(|watch| watch.begin(in_flight_max));
+            self.shown = true;
+        }
+        while let Some(interval) = self.next() {
+            self.progress.interval(&interval);
+        }
+    }
+
+    /// Returns the sum of the next interval of all agents. Returns `None` if an agent has not sent this interval yet.
+    fn next(&mut self) -> Option<Interval> {
+        if self.agents.iter().any(|agent| agent.waiting.is_empty() && !agent.is_over) {
+            return None;
+        }
+        let first = self.agents.iter().filter_map(|agent| agent.waiting.front()).map(order).min()?;
+        let mut sum: Option<Interval> = None;
+        for agent in &mut self.agents {
+            if let Some(interval) = agent.waiting.pop_front_if(|interval| order(interval) == first) {
+                add(&mut sum, interval);
+            }
+        }
+        sum
+    }
+}
+
+impl TakeRecords for Received<'_> {
+    fn take(&mut self, from: usize, record: &str, ago: Duration) -> Result<Option<&'static str>, Failure> {
         let ago = u64::try_from(ago.as_millis()).unwrap_or(u64::MAX);
         let started_unix_ms = *self.started_unix_ms.get_or_insert_with(|| saved::unix_ms().saturating_sub(ago));
         let Some(agent) = self.agents.get_mut(from) else { return Ok(Some("it has no number")) };
@@ -114,65 +158,21 @@ impl<'m> Received<'m> {
         Ok(None)
     }
 
-    /// Remembers that an agent is lost.
-    pub fn lost(&mut self, from: usize) {
+    fn lost(&mut self, from: usize) {
         if let Some(agent) = self.agents.get_mut(from) {
             agent.is_over = true;
         }
         self.watch.iter_mut().for_each(|watch| watch.over(from));
     }
 
-    /// Returns the reason for the end of a level, once its outcome is decided.
-    pub fn decided(&self) -> Option<EndReason> {
-        self.watch.as_ref().and_then(Watch::decision).map(stopped_early)
+    fn is_decided(&self) -> bool {
+        self.decided().is_some()
     }
 
-    /// Returns the observations of the objectives of a level.
-    pub fn evidence(&self) -> Option<LevelEvidence> {
-        self.watch.as_ref().and_then(Watch::evidence)
-    }
-
-    /// Draws the live view. `nanos` is the time since T0.
-    pub fn tick(&self, nanos: Option<u64>) {
+    fn tick(&self, nanos: Option<u64>) {
         match nanos.filter(|_| self.shown) {
             Some(nanos) => self.progress.tick(Instant::from_nanos(nanos)),
             None => self.progress.refresh(),
         }
-    }
-
-    /// Shows the intervals that all agents have sent, added up.
-    fn show(&mut self) {
-        if !self.shown {
-            let begins: Option<Vec<&Begin>> = self.agents.iter().map(|agent| agent.begin.as_ref()).collect();
-            let Some(begins) = begins else { return };
-            let Some(first) = begins.first() else { return };
-            // A level usually ends long before its maximum duration.
-            let time = first.duration_ms.filter(|_| self.watch.is_none()).map(Duration::from_millis);
-            let stop = StopAfter { time, ..StopAfter::default() };
-            let model = begins.iter().skip(1).fold(first.model, |sum, begin| sum_of_models(sum, begin.model));
-            let load = first.part.as_ref().map_or_else(|| first.load.clone(), |part| part.load.clone());
-            self.progress.run_starts(&Begin { model, load, ..(*first).clone() }, stop, None);
-            let (Model::Closed { concurrency: in_flight_max } | Model::Open { in_flight_max }) = model;
-            self.watch.iter_mut().for_each(|watch| watch.begin(in_flight_max));
-            self.shown = true;
-        }
-        while let Some(interval) = self.next() {
-            self.progress.interval(&interval);
-        }
-    }
-
-    /// Returns the sum of the next interval of all agents. Returns `None` if an agent has not sent this interval yet.
-    fn next(&mut self) -> Option<Interval> {
-        if self.agents.iter().any(|agent| agent.waiting.is_empty() && !agent.is_over) {
-            return None;
-        }
-        let first = self.agents.iter().filter_map(|agent| agent.waiting.front()).map(order).min()?;
-        let mut sum: Option<Interval> = None;
-        for agent in &mut self.agents {
-            if let Some(interval) = agent.waiting.pop_front_if(|interval| order(interval) == first) {
-                add(&mut sum, interval);
-            }
-        }
-        sum
     }
 }

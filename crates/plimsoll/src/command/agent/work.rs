@@ -1,5 +1,6 @@
 //! The thread of an agent that prepares and makes its part of a run.
 
+use super::fill;
 use super::policy::Policy;
 use crate::command::load_command::LoadCommand;
 use crate::command::mix;
@@ -97,6 +98,9 @@ fn work(
     events: &SyncSender<WorkerEvent>,
 ) -> Result<(), Failure> {
     let text = PlanText::read(text)?;
+    if let Some(load) = &text.fill {
+        return fill::work(&text, load, part, policy, start, events);
+    }
     let job = Job::of(&text, part.index, part.of)?;
     policy.check_command(&job.command)?;
     let (plan, options) = job.plan()?;
@@ -106,7 +110,7 @@ fn work(
     policy.check_plan(&mut plan)?;
     execute::prepare(&mut plan)?;
     let run = String::from(run);
-    let directory = directory(&run, part.index)?;
+    let directory = state_directory()?.join("runs").join(format!("{run}-{}", u64::from(part.index) + 1));
     // Create the files before the agent reports that it is ready, so that a slow disk does not delay the start.
     let files = execute::create_files(&directory)?;
     let _ = events.send(WorkerEvent::Prepared);
@@ -186,10 +190,10 @@ fn refuse_unlisted(command: &LoadCommand, plan: &Plan) -> Result<(), Failure> {
     }
 }
 
-/// Returns the directory of the run on this host.
-fn directory(run: &str, index: u32) -> Result<PathBuf, Failure> {
+/// Returns the directory of everything that agents of this host keep.
+pub fn state_directory() -> Result<PathBuf, Failure> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
     let state = state.ok_or_else(|| Failure::could_not_run("neither HOME nor XDG_STATE_HOME names a directory"))?;
-    Ok(state.join("plimsoll/runs").join(format!("{run}-{}", u64::from(index) + 1)))
+    Ok(state.join("plimsoll"))
 }
