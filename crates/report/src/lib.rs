@@ -36,12 +36,13 @@ mod text;
 
 pub use html::{html, html_fill, html_line, html_study};
 pub use json::{
-    JsonAborted, JsonCleaned, JsonComparison, JsonFill, JsonPrepared, JsonRepeats, JsonReport, cleaned_schema,
-    comparison_schema, fill_schema, json, json_comparison, json_fill, json_repeats, prepared_schema, repeats_schema,
-    schema,
+    AgentOfFill, FleetFill, JsonAborted, JsonCleaned, JsonComparison, JsonFill, JsonFillAgent, JsonFillFleet,
+    JsonPrepared, JsonRepeats, JsonReport, JsonUploadTimes, cleaned_schema, comparison_schema, fill_schema,
+    fleet_fill_with_costs, json, json_comparison, json_fill, json_fleet_fill, json_repeats, prepared_schema,
+    repeats_schema, schema,
 };
 pub use study::{SavedStudy, StudyCell};
 pub use text::{
-    SHORT_LINES_MAX, Style, comparison, failed_attempts, failure_line, fill_estimate, fill_text, repeats, short_text,
-    text, uploads,
+    SHORT_LINES_MAX, Style, comparison, failed_attempts, failure_line, fill_estimate, fill_text, fleet_fill_text,
+    repeats, short_text, text, uploads,
 };

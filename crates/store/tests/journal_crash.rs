@@ -33,6 +33,7 @@ fn identity() -> Identity {
         part_bytes: None,
         order: "as given".to_owned(),
         tree_digest: None,
+        share: None,
         created_unix_ms: 1,
     }
 }

@@ -5,6 +5,7 @@
 //! journal.
 
 mod check;
+mod oracle;
 mod server;
 
 use crate::console;

@@ -44,6 +44,32 @@ impl Part {
         own.saturating_mul(u64::from(self.of.get())).saturating_add(u64::from(self.index))
     }
 
+    /// Returns the number that operation `number` of the whole load has in this part; `None` if it belongs to another
+    /// part. This is the inverse of [`Self::number`].
+    #[must_use]
+    pub fn own(self, number: u64) -> Option<u64> {
+        let (index, of) = (u64::from(self.index), u64::from(self.of.get()));
+        (number % of == index).then(|| number / of)
+    }
+
+    /// Returns how many of the numbers below `total` belong to this part.
+    #[must_use]
+    pub fn count_below(self, total: u64) -> u64 {
+        share_of(total, self.index, self.of.get())
+    }
+
+    /// Returns the number of the machine, counted from 0.
+    #[must_use]
+    pub fn index(self) -> u32 {
+        self.index
+    }
+
+    /// Returns the number of machines.
+    #[must_use]
+    pub fn of(self) -> u32 {
+        self.of.get()
+    }
+
     /// Returns the offset of this part in the schedule, as a fraction of the time between two operations of the part.
     /// The fraction is at least 0 and below 1. With four machines, for example, the second machine has the offset 0.25.
     #[must_use]

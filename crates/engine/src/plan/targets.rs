@@ -1,5 +1,6 @@
 //! The objects of a run. The objects are the URLs of a list, or the objects of a dataset, whose URLs are computed.
 
+use super::Part;
 use super::files::LocalFiles;
 use content::Dataset;
 use std::sync::Arc;
@@ -44,15 +45,16 @@ pub struct Item {
 /// Objects whose names and sizes are computed from their numbers.
 #[derive(Clone, Debug)]
 pub enum ObjectSet {
-    /// Generated objects.
-    Dataset(Arc<Dataset>),
+    /// Generated objects: the part of a dataset that one of several machines uploads, or the whole dataset. The objects
+    /// of a part have numbers without gaps.
+    Dataset(Arc<Dataset>, Part),
     /// Local files, with their copies.
     Files(Arc<LocalFiles>),
 }
 
 impl From<Dataset> for ObjectSet {
     fn from(dataset: Dataset) -> Self {
-        Self::Dataset(Arc::new(dataset))
+        Self::Dataset(Arc::new(dataset), Part::WHOLE)
     }
 }
 
@@ -61,7 +63,7 @@ impl ObjectSet {
     #[must_use]
     pub fn count(&self) -> u64 {
         match self {
-            Self::Dataset(dataset) => dataset.count(),
+            Self::Dataset(dataset, part) => part.count_below(dataset.count()),
             Self::Files(files) => files.count(),
         }
     }
@@ -69,7 +71,7 @@ impl ObjectSet {
     /// Writes the key of an object to `key`, and returns its size in bytes. `None` if there is no such object.
     pub fn read(&self, number: u64, key: &mut String) -> Option<u64> {
         match self {
-            Self::Dataset(dataset) => dataset.read(number, key).map(|size| size.0),
+            Self::Dataset(dataset, part) => dataset.read(part.number(number), key).map(|size| size.0),
             Self::Files(files) => files.read(number, key),
         }
     }
@@ -78,7 +80,7 @@ impl ObjectSet {
     #[must_use]
     pub fn size(&self, number: u64) -> Option<u64> {
         match self {
-            Self::Dataset(dataset) => dataset.size(number).map(|size| size.0),
+            Self::Dataset(dataset, part) => dataset.size(part.number(number)).map(|size| size.0),
             Self::Files(files) => files.file(number).map(|file| file.size),
         }
     }
@@ -87,7 +89,7 @@ impl ObjectSet {
     #[must_use]
     pub fn number(&self, key: &str) -> Option<u64> {
         match self {
-            Self::Dataset(dataset) => dataset.index_of(key),
+            Self::Dataset(dataset, part) => part.own(dataset.index_of(key)?),
             Self::Files(files) => files.number(key),
         }
     }
@@ -96,16 +98,27 @@ impl ObjectSet {
     #[must_use]
     pub fn total_bytes(&self) -> u128 {
         match self {
-            Self::Dataset(dataset) => dataset.total_bytes(),
+            Self::Dataset(dataset, part) if *part == Part::WHOLE => dataset.total_bytes(),
+            Self::Dataset(..) => (0..self.count()).filter_map(|number| self.size(number)).map(u128::from).sum(),
             Self::Files(files) => files.total_bytes(),
         }
     }
 
-    /// Returns the dataset, if the objects are generated.
+    /// Returns the part of these objects that one of several machines uploads. Returns `None` for local files, because
+    /// the machines may have different files.
+    #[must_use]
+    pub fn part(&self, part: Part) -> Option<Self> {
+        match self {
+            Self::Dataset(dataset, own) if *own == Part::WHOLE => Some(Self::Dataset(Arc::clone(dataset), part)),
+            Self::Dataset(..) | Self::Files(_) => None,
+        }
+    }
+
+    /// Returns the whole dataset, if the objects are generated.
     #[must_use]
     pub fn dataset(&self) -> Option<&Dataset> {
         match self {
-            Self::Dataset(dataset) => Some(dataset),
+            Self::Dataset(dataset, _) => Some(dataset),
             Self::Files(_) => None,
         }
     }
@@ -453,6 +466,27 @@ mod tests {
         let targets = targets();
         assert_eq!(targets.url(Subject::Target(1)), "http://h:1/bucket/p%20q/a%20b/o-01.bin");
         assert_eq!((targets.size(Subject::Target(1)), targets.size(Subject::Target(3))), (Some(2048), None));
+    }
+
+    #[test]
+    fn the_parts_of_a_dataset_are_the_dataset() {
+        let whole = targets().area().unwrap().set.clone();
+        for of in [1, 2, 3, 5] {
+            let parts: Vec<ObjectSet> =
+                (0..of).map(|index| whole.part(Part::new(index, of).unwrap()).unwrap()).collect();
+            assert_eq!(parts.iter().map(ObjectSet::count).sum::<u64>(), whole.count());
+            assert_eq!(parts.iter().map(ObjectSet::total_bytes).sum::<u128>(), whole.total_bytes());
+            let (mut key, mut own_key) = (String::new(), String::new());
+            for number in 0..whole.count() {
+                let size = whole.read(number, &mut key);
+                let owners = parts.iter().filter_map(|part| Some((part, part.number(&key)?)));
+                let owners: Vec<_> = owners.collect();
+                assert_eq!(owners.len(), 1, "{key} belongs to one part");
+                assert_eq!((owners[0].0.read(owners[0].1, &mut own_key), &own_key), (size, &key));
+                assert!(owners[0].1 < owners[0].0.count() && owners[0].0.size(owners[0].0.count()).is_none());
+            }
+        }
+        assert!(whole.part(Part::new(0, 2).unwrap()).unwrap().part(Part::WHOLE).is_none(), "a part has no parts");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::{fill, get, line, mix, put};
 use crate::emulated_link::LinkName;
 use crate::execute::RunOptions;
 use crate::failure::Failure;
-use crate::load::{self, machines};
+use crate::load;
 use crate::usage_errors;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -70,20 +70,14 @@ impl LoadCommand {
         }
     }
 
-    /// Returns the URLs of the command. A fill is refused.
-    pub fn urls_mut(&mut self) -> Result<&mut Vec<String>, Failure> {
+    /// Returns the URLs of the command.
+    pub fn urls_mut(&mut self) -> &mut Vec<String> {
         match self {
-            Self::Get(args) => Ok(&mut args.urls),
-            Self::Put(args) => Ok(&mut args.urls),
-            Self::Mix(args) => Ok(&mut args.urls),
-            Self::Line(args) => Ok(args.urls_mut()),
-            Self::Fill(_) => {
-                let machines = self.common().fleet.machines();
-                Err(machines.map_or_else(
-                    || Failure::usage("use get, put, mix or line"),
-                    |machines| machines::unsupported(&machines),
-                ))
-            }
+            Self::Get(args) => &mut args.urls,
+            Self::Put(args) => &mut args.urls,
+            Self::Mix(args) => &mut args.urls,
+            Self::Line(args) => args.urls_mut(),
+            Self::Fill(args) => &mut args.put.urls,
         }
     }
 

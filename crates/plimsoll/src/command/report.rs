@@ -69,6 +69,19 @@ fn subtract(study: &mut SavedStudy, requested: &[String]) -> Result<(), Failure>
     Ok(())
 }
 
+/// Prints the report of a fill of several hosts.
+fn fleet_fill(args: &Args, form: OutputFormat) -> Result<ExitCode, Failure> {
+    if args.ci.is_requested() || !args.subtract.is_empty() || args.html.is_some() {
+        return Err(Failure::usage(
+            "the report of a fill of several hosts is text or --json; other forms are on its hosts, for each share",
+        ));
+    }
+    let costs = prices::costs(&args.prices, args.keep.clone())?;
+    let fill = report::fleet_fill_with_costs(saved::fleet_fill::read(&args.directory)?, &costs);
+    saved::fleet_fill::print(&fill, &costs, form)?;
+    Ok(saved::fleet_fill::exit_code(&fill).into())
+}
+
 /// Prints the report of a fill.
 fn fill(args: &Args, form: OutputFormat) -> Result<ExitCode, Failure> {
     if args.ci.is_requested() || !args.subtract.is_empty() {
@@ -92,6 +105,9 @@ fn show(args: &Args) -> Result<ExitCode, Failure> {
     let (here, page) = (args.directory.as_path(), args.html.as_ref());
     if SavedFill::is_in(here) {
         return fill(args, form);
+    }
+    if saved::fleet_fill::is_in(here) {
+        return fleet_fill(args, form);
     }
     if !args.prices.is_empty() {
         return Err(Failure::usage("only a fill has costs (--prices); name the directory of a fill"));

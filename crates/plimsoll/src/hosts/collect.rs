@@ -5,6 +5,7 @@
 //! still being made, there is another attempt. Otherwise, the parts are fetched one after the other, so that memory does not
 //! grow with their number. They become a run like that of the first coordinator ([`super::result`]).
 
+use super::coordinate::TakeRecords;
 use super::program::Program;
 use super::received::{self, Received};
 use super::{Connections, all_lost, call_failed, check_unused, result, ssh, start_all};

@@ -3,7 +3,6 @@
 
 use super::Agents;
 use super::clock::ProcessClock;
-use super::received::Received;
 use super::remote::Remote;
 use crate::console;
 use crate::failure::Failure;
@@ -18,23 +17,47 @@ use std::time::Duration;
 /// Maximum time between two looks at interrupts and progress.
 const TICK: Duration = Duration::from_millis(50);
 
+/// The receiver of what agents send.
+pub trait TakeRecords {
+    /// Takes a record of an agent. `started_unix_ms` is the wall time of T0 at the coordinator, in milliseconds since 1970.
+    /// Returns what is wrong with the record, if the agent must not be trusted any more.
+    ///
+    /// # Errors
+    /// Fails if the record cannot be saved.
+    fn take(&mut self, from: usize, record: &str, started_unix_ms: u64) -> Result<Option<&'static str>, Failure>;
+
+    /// Remembers that an agent is lost.
+    fn lost(&mut self, from: usize);
+
+    /// Returns whether the agents must end their load early.
+    fn is_decided(&self) -> bool;
+
+    /// Returns whether agents that have ended their load must wait for another load.
+    fn keeps_agents(&self) -> bool {
+        false
+    }
+
+    /// Draws the live view. `nanos` is the time since T0.
+    fn tick(&self, nanos: Option<u64>);
+}
+
 /// A run on several hosts.
-pub struct Fleet<'a, 'm> {
+pub struct Fleet<'a, R> {
     clock: ProcessClock,
     coordinator: Coordinator,
     due: VecDeque<Action>,
     agents: &'a mut Agents,
     /// Number of agents that make the load. The others wait.
     active: usize,
-    received: Received<'m>,
+    received: R,
     interrupts: usize,
     /// `true` if the agents were ordered to end their load early, because the outcome is decided.
     is_ended_early: bool,
 }
 
-impl<'a, 'm> Fleet<'a, 'm> {
+impl<'a, R: TakeRecords> Fleet<'a, R> {
     /// Begins a run on the first of the connected agents: those with these names.
-    pub fn new(settings: Settings, names: Vec<String>, agents: &'a mut Agents, received: Received<'m>) -> Self {
+    pub fn new(settings: Settings, names: Vec<String>, agents: &'a mut Agents, received: R) -> Self {
         let clock = ProcessClock::start();
         let active = names.len();
         let (coordinator, due) = Coordinator::begin(settings, names, CoordinatorTime(clock.nanos()), saved::unix_ms());
@@ -45,7 +68,7 @@ impl<'a, 'm> Fleet<'a, 'm> {
     ///
     /// # Errors
     /// Fails if the records cannot be saved on this host.
-    pub fn run(mut self) -> Result<(Outcome, Received<'m>), Failure> {
+    pub fn run(mut self) -> Result<(Outcome, R), Failure> {
         loop {
             if let Some(outcome) = self.carry_out()? {
                 return Ok((outcome, self.received));
@@ -66,7 +89,7 @@ impl<'a, 'm> Fleet<'a, 'm> {
             self.due.extend(actions);
             let now = self.now();
             self.due.extend(self.coordinator.on_time(now));
-            self.agents.renew_leases(self.active);
+            self.agents.renew_leases(if self.received.keeps_agents() { 0 } else { self.active });
             self.handle_interrupts()?;
             self.received.tick(self.coordinator.start().map(|start| now.0.saturating_sub(start.0)));
         }
@@ -95,7 +118,7 @@ impl<'a, 'm> Fleet<'a, 'm> {
                         let actions = self.coordinator.on_closed(from, why.to_owned());
                         self.due.extend(actions);
                     }
-                    if !self.is_ended_early && self.received.decided().is_some() {
+                    if !self.is_ended_early && self.received.is_decided() {
                         self.is_ended_early = true;
                         self.due.extend(self.coordinator.end_early());
                     }

@@ -5,13 +5,15 @@
 //! agents over ssh ([`remote`]), or calls those that wait on the bus. It carries out the decisions of the coordinator
 //! ([`coordinate`]), saves what the agents send ([`received`]) and merges it into one run ([`result`]). A search for the
 //! load line makes several such runs on the same agents ([`search`]), and watches their objectives ([`watch`]). Before a
-//! run, the first agent can make its part alone ([`alone`]), which shows how the load scales. If a coordinator is killed,
-//! another one collects the run ([`collect`]). The other end is `command/agent`.
+//! run, the first agent can make its part alone ([`alone`]), which shows how the load scales. A fill is divided into
+//! shares, whose journals stay with the agents ([`fill`]). If a coordinator is killed, another one collects the run
+//! ([`collect`]). The other end is `command/agent`.
 
 mod alone;
 pub mod clock;
 pub mod collect;
 mod coordinate;
+mod fill;
 pub mod plan_text;
 pub mod program;
 mod received;
@@ -84,7 +86,7 @@ pub struct Agents {
 impl Agents {
     /// Connects to agents for the command of this process.
     pub fn connect(args: &machines::Args, machines: Machines, count: NonZeroUsize) -> Result<Self, Failure> {
-        let plan = PlanText { words: words()?, search: None };
+        let plan = PlanText { words: words()?, search: None, fill: None };
         let text = plan.write()?;
         execute::prepare_process();
         let program = Program::of_this_process()?;
@@ -144,6 +146,7 @@ pub fn run(mut command: LoadCommand, machines: Machines) -> Result<ExitCode, Fai
                 Agents::connect(&args.common().0.fleet, machines, count)
             })
         }
+        LoadCommand::Fill(args) => fill::run(&args, machines, count),
         mut other => run_once(&mut other, machines, count),
     }
 }
@@ -184,7 +187,7 @@ fn check(command: &mut LoadCommand, machines: &Machines) -> Result<NonZeroUsize,
             .agents
             .ok_or_else(|| Failure::usage("--fleet needs the number of agents that make the load: add --agents N"))?,
     };
-    let mut urls = command.urls_mut()?.clone();
+    let mut urls = command.urls_mut().clone();
     plan_text::refuse_standard_input(command)?;
     let common = command.common();
     let output = &common.output;
@@ -258,7 +261,7 @@ pub fn unique() -> u32 {
 
 /// Returns the run directory of the merged run, which must not contain a run yet.
 fn directory(command: &mut LoadCommand) -> Result<PathBuf, Failure> {
-    let first = command.urls_mut()?.first().cloned().unwrap_or_default();
+    let first = command.urls_mut().first().cloned().unwrap_or_default();
     let directory = command.common().output.out.clone().unwrap_or_else(|| saved::default_directory(&first));
     check_unused(&directory)?;
     Ok(directory)

@@ -1,9 +1,10 @@
 //! The plan of a run on several hosts, as the text that the coordinator sends to all agents.
 //!
-//! The text contains the words of the command line and, for a search, the load to make. Each agent makes its own plan
+//! The text contains the words of the command line and, for a search or a fill, the load to make. Each agent makes its own plan
 //! from the text, and takes its part. Secrets are sent only as references (`@FILE`, `${ENV}`), which the agent resolves
 //! on its own host.
 
+use crate::command::fill::share::Step;
 use crate::command::line::{self, SearchLoad};
 use crate::command::load_command::LoadCommand;
 use crate::execute::RunOptions;
@@ -26,6 +27,24 @@ pub struct PlanText {
     /// The load to make, for a search.
     #[serde(default)]
     pub search: Option<SearchLoad>,
+    /// The work to do, for a fill.
+    #[serde(default)]
+    pub fill: Option<FillLoad>,
+}
+
+/// The work of a fill that all agents do together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum FillLoad {
+    /// Each agent reports which shares of the fill its host has.
+    Survey,
+    /// Each agent carries out a session of its share.
+    Session {
+        /// The work of the session.
+        step: Step,
+        /// The number of the share of each agent, from 0.
+        shares: Vec<u32>,
+    },
 }
 
 impl PlanText {
@@ -52,7 +71,7 @@ impl PlanText {
     }
 }
 
-fn malformed() -> Failure {
+pub fn malformed() -> Failure {
     Failure::could_not_run("the plan of the run is malformed")
 }
 
@@ -75,6 +94,8 @@ impl Job {
         let part = Part::new(index, of).ok_or_else(too_high)?;
         let agents = NonZeroU64::new(of.into()).ok_or_else(too_high)?;
         let (mut command, search) = match (command, text.search) {
+            // A fill is not one load, so another function makes its parts.
+            (LoadCommand::Fill(_), _) => return Err(malformed()),
             (LoadCommand::Line(args), Some(load)) => {
                 let (mut flags, args) = args.parts();
                 let settings = line::Settings::of(&args, flags.common());
@@ -85,7 +106,7 @@ impl Job {
             (command, None) => (command, None),
         };
         if command.common().fleet.pair {
-            pair(command.urls_mut()?, index as usize, of as usize)?;
+            pair(command.urls_mut(), index as usize, of as usize)?;
         }
         Ok(Self { command, part, search })
     }
@@ -151,7 +172,7 @@ mod tests {
     }
 
     fn text(command: &str, search: Option<SearchLoad>) -> PlanText {
-        PlanText { words: words(&format!("plimsoll {command}")), search }
+        PlanText { words: words(&format!("plimsoll {command}")), search, fill: None }
     }
 
     #[test]
@@ -160,6 +181,11 @@ mod tests {
         for search in [None].into_iter().chain(loads) {
             let plan = text("get http://a/ -u @secret -H Authorization:${TOKEN}", search);
             assert_eq!(PlanText::read(&plan.write().unwrap()).unwrap(), plan);
+        }
+        for load in [FillLoad::Survey, FillLoad::Session { step: Step::AfterStop, shares: vec![1, 0] }] {
+            let plan = PlanText { fill: Some(load), ..text("fill s3://b/a --count 5 --size 1KiB", None) };
+            assert_eq!(PlanText::read(&plan.write().unwrap()).unwrap(), plan);
+            assert!(Job::of(&plan, 0, 1).is_err(), "a fill is not one load");
         }
         for text in ["", "{}", "[]", r#"{"words":[1]}"#, r#"{"words":"a"}"#, r#"{"words":[],"search":{"level":-1}}"#] {
             assert!(PlanText::read(text).is_err(), "{text}");

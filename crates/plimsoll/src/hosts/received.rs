@@ -1,6 +1,7 @@
 //! The records that agents send. They are saved in a directory per agent, and their sums are shown in the live view.
 
 use super::agent_directory;
+use super::coordinate::TakeRecords;
 use super::watch::{SentSlices, Watch};
 use crate::command::line::MonitorOfLevel;
 use crate::execute::stopped_early;
@@ -71,63 +72,6 @@ impl<'m> Received<'m> {
         self.agents.get(index).filter(|agent| agent.begin.is_some()).map(|agent| agent.directory.as_path())
     }
 
-    /// Saves a record of an agent. `started_unix_ms` is the wall time of T0 at the coordinator, in milliseconds since 1970.
-    /// Returns what is wrong with the record, if the agent must not be trusted any more.
-    ///
-    /// # Errors
-    /// Fails if the record cannot be saved.
-    pub fn take(&mut self, from: usize, record: &str, started_unix_ms: u64) -> Result<Option<&'static str>, Failure> {
-        let Some(agent) = self.agents.get_mut(from) else { return Ok(Some("it has no number")) };
-        let record = match (serde_json::from_str::<Record>(record), &mut self.watch) {
-            (Ok(record), _) => record,
-            (Err(_), Some(watch)) => {
-                let slices = serde_json::from_str::<SentSlices>(record);
-                return Ok(
-                    slices.map_or(Some("a record is malformed"), |SentSlices { slices }| watch.add(from, slices))
-                );
-            }
-            (Err(_), None) => return Ok(Some("a record is malformed")),
-        };
-        let saved = match (record, agent.writer.take()) {
-            (Record::Begin(begin), None) if agent.begin.is_none() && begin.format == FORMAT => {
-                // The agents' wall clocks may be wrong. Here, all runs start at the same time: T0 of the coordinator.
-                let begin = Begin { started_unix_ms, ..*begin };
-                let writer = RunWriter::create(&agent.directory, &begin);
-                agent.begin = Some(begin);
-                writer.map(|writer| agent.writer = Some(writer.rolling_up(RollUpRules::NEVER)))
-            }
-            // An interval that is already joined is an error: agents send each interval when it ends, and joined intervals
-            // of several agents cannot be merged.
-            (Record::Interval(interval), Some(mut writer)) if interval.joined.is_none() => {
-                let saved = writer.interval(&interval);
-                agent.writer = Some(writer);
-                agent.reached = agent.reached.max(Some(order(&interval)));
-                self.add_to_sum(*interval);
-                saved
-            }
-            (Record::End(end), Some(writer)) => {
-                agent.is_over = true;
-                self.watch.iter_mut().for_each(|watch| watch.over(from));
-                writer.end(&end)
-            }
-            (Record::Interval(_), Some(_)) => {
-                return Ok(Some("its older seconds were joined, because the run lasted for more than a day"));
-            }
-            _ => return Ok(Some("a record is out of order")),
-        };
-        saved.map_err(|error| cannot_save("what an agent sent", &error))?;
-        self.show();
-        Ok(None)
-    }
-
-    /// Remembers that an agent is lost.
-    pub fn lost(&mut self, from: usize) {
-        if let Some(agent) = self.agents.get_mut(from) {
-            agent.is_over = true;
-        }
-        self.watch.iter_mut().for_each(|watch| watch.over(from));
-    }
-
     /// Returns the reason for the end of a level, once its outcome is decided.
     pub fn decided(&self) -> Option<EndReason> {
         self.watch.as_ref().and_then(Watch::decision).map(stopped_early)
@@ -136,14 +80,6 @@ impl<'m> Received<'m> {
     /// Returns the observations of the objectives of a level.
     pub fn evidence(&self) -> Option<LevelEvidence> {
         self.watch.as_ref().and_then(Watch::evidence)
-    }
-
-    /// Draws the live view. `nanos` is the time since T0.
-    pub fn tick(&self, nanos: Option<u64>) {
-        match nanos.filter(|_| self.shown) {
-            Some(nanos) => self.progress.tick(Instant::from_nanos(nanos)),
-            None => self.progress.refresh(),
-        }
     }
 
     /// Shows the intervals that all agents have sent, added up.
@@ -193,5 +129,69 @@ impl<'m> Received<'m> {
         }
         self.shown_to = Some(place);
         Some(first.remove())
+    }
+}
+
+impl TakeRecords for Received<'_> {
+    fn take(&mut self, from: usize, record: &str, started_unix_ms: u64) -> Result<Option<&'static str>, Failure> {
+        let Some(agent) = self.agents.get_mut(from) else { return Ok(Some("it has no number")) };
+        let record = match (serde_json::from_str::<Record>(record), &mut self.watch) {
+            (Ok(record), _) => record,
+            (Err(_), Some(watch)) => {
+                let slices = serde_json::from_str::<SentSlices>(record);
+                return Ok(
+                    slices.map_or(Some("a record is malformed"), |SentSlices { slices }| watch.add(from, slices))
+                );
+            }
+            (Err(_), None) => return Ok(Some("a record is malformed")),
+        };
+        let saved = match (record, agent.writer.take()) {
+            (Record::Begin(begin), None) if agent.begin.is_none() && begin.format == FORMAT => {
+                // The agents' wall clocks may be wrong. Here, all runs start at the same time: T0 of the coordinator.
+                let begin = Begin { started_unix_ms, ..*begin };
+                let writer = RunWriter::create(&agent.directory, &begin);
+                agent.begin = Some(begin);
+                writer.map(|writer| agent.writer = Some(writer.rolling_up(RollUpRules::NEVER)))
+            }
+            // An interval that is already joined is an error: agents send each interval when it ends, and joined intervals
+            // of several agents cannot be merged.
+            (Record::Interval(interval), Some(mut writer)) if interval.joined.is_none() => {
+                let saved = writer.interval(&interval);
+                agent.writer = Some(writer);
+                agent.reached = agent.reached.max(Some(order(&interval)));
+                self.add_to_sum(*interval);
+                saved
+            }
+            (Record::End(end), Some(writer)) => {
+                agent.is_over = true;
+                self.watch.iter_mut().for_each(|watch| watch.over(from));
+                writer.end(&end)
+            }
+            (Record::Interval(_), Some(_)) => {
+                return Ok(Some("its older seconds were joined, because the run lasted for more than a day"));
+            }
+            _ => return Ok(Some("a record is out of order")),
+        };
+        saved.map_err(|error| cannot_save("what an agent sent", &error))?;
+        self.show();
+        Ok(None)
+    }
+
+    fn lost(&mut self, from: usize) {
+        if let Some(agent) = self.agents.get_mut(from) {
+            agent.is_over = true;
+        }
+        self.watch.iter_mut().for_each(|watch| watch.over(from));
+    }
+
+    fn is_decided(&self) -> bool {
+        self.decided().is_some()
+    }
+
+    fn tick(&self, nanos: Option<u64>) {
+        match nanos.filter(|_| self.shown) {
+            Some(nanos) => self.progress.tick(Instant::from_nanos(nanos)),
+            None => self.progress.refresh(),
+        }
     }
 }

@@ -141,6 +141,17 @@ impl Progress {
         }
     }
 
+    /// Draws the live line of work whose runs are on other hosts. Call this function about once per second.
+    pub fn show_line(&self) {
+        let Some(shown) = &self.shown else { return };
+        let shown = lock(shown);
+        if matches!(shown.surface, Surface::Line)
+            && let Some(text) = live_line::text(&shown.state)
+        {
+            live_line::write(&text);
+        }
+    }
+
     /// Erases the live line, at the end of a run.
     pub fn run_ends(&self) {
         if self.shown.is_some() {

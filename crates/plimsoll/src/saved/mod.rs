@@ -7,6 +7,7 @@ pub mod discrepancies;
 mod exit_code;
 pub mod export_file;
 pub mod fill;
+pub mod fleet_fill;
 pub mod html_file;
 pub mod load_line;
 pub mod markdown;

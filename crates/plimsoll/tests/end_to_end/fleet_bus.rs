@@ -320,9 +320,9 @@ fn mistakes_are_reported_in_one_line() {
         (vec!["get", "http://h/", "--fleet", "nats://h:1", "--agents", "1025"], 2, "at most 1024 agents"),
         (vec!["get", "http://h/", "--agents", "1"], 2, "--fleet"),
         (
-            vec!["fill", "s3://b/a", "--fleet", "nats://h:1", "--agents", "1"],
+            vec!["prepare", "s3://b/a", "--count", "1", "--size", "1KiB", "--fleet", "nats://h:1", "--agents", "1"],
             2,
-            "--fleet works with get, put, mix and line",
+            "--fleet works with get, put, mix, line and fill",
         ),
         (
             vec!["get", "http://h/", "--fleet", "nats://127.0.0.1:1", "--agents", "1"],

@@ -231,6 +231,7 @@ pub(crate) mod tests {
             part_bytes: None,
             order: "by number".to_owned(),
             tree_digest: None,
+            share: None,
             created_unix_ms: 0,
         };
         SavedFill { identity, state, sessions: Vec::new(), snapshots: Vec::new() }

@@ -98,6 +98,7 @@ mod tests {
             part_bytes: None,
             order: "by number".into(),
             tree_digest: None,
+            share: None,
             created_unix_ms: START,
         };
         SavedFill { identity, state, sessions: Vec::new(), snapshots: Vec::new() }

@@ -1,5 +1,6 @@
 //! A fill as JSON.
 
+use super::fleet_fill::JsonFillFleet;
 use super::ledger::{JsonLedger, json_ledger};
 use crate::fill::{Costs, Pace, end_text, result, sent_again};
 use crate::result::ResultName;
@@ -10,10 +11,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use store::SavedFill;
-use store::journal::{EventKind, Session};
+use store::journal::{EventKind, Session, Totals};
 
 /// Version of the format.
-const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 1;
 
 /// A fill: uploads that may take weeks, in several sessions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -70,10 +71,14 @@ pub struct JsonFill {
     /// The target's own ledger; null if the target has none.
     #[serde(default)]
     pub ledger: Option<JsonLedger>,
-    /// All sessions, in order of time.
+    /// All sessions, in order of time. Empty for a fill of several hosts, whose agents have sessions of their own.
     pub sessions: Vec<JsonSession>,
     /// Notable events, in order of time.
     pub events: Vec<JsonFillEvent>,
+    /// The agents of a fill of several hosts; null for a fill of one host. The counts and bytes of such a fill are sums
+    /// over its agents, and the times are those of the agent with the longest time.
+    #[serde(default)]
+    pub fleet: Option<Box<JsonFillFleet>>,
 }
 
 /// Uploads that failed in all attempts for one cause.
@@ -105,7 +110,7 @@ pub struct JsonFillCost {
 }
 
 /// Results of reading objects back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JsonVerified {
     /// Number of objects with the right content.
     pub good: u64,
@@ -193,11 +198,17 @@ pub fn json_fill(fill: &SavedFill, prices: &Costs) -> JsonFill {
         wall_seconds: pace.wall.as_secs_f64(),
         uploading_bytes_per_second: pace.uploading_bytes_per_second,
         wall_bytes_per_second: pace.wall_bytes_per_second,
-        costs: prices.of(totals).iter().map(cost).collect(),
+        costs: json_costs(totals, prices),
         ledger: json_ledger(fill, prices),
         sessions: state.sessions.iter().map(session).collect(),
         events: state.events.iter().map(event).collect(),
+        fleet: None,
     }
+}
+
+/// Returns the costs of a fill with these totals.
+pub(super) fn json_costs(totals: &Totals, prices: &Costs) -> Vec<JsonFillCost> {
+    prices.of(totals).iter().map(cost).collect()
 }
 
 /// Returns the JSON Schema of a fill.

@@ -10,6 +10,7 @@ mod dataset;
 mod failures;
 mod fill;
 mod fleet;
+mod fleet_fill;
 mod ledger;
 mod leftovers;
 mod operations;
@@ -23,7 +24,12 @@ mod setup;
 mod times;
 mod traffic;
 
+pub(crate) use self::fill::JsonFillFailure;
 pub use self::fill::{JsonFill, JsonFillCost, fill_schema, json_fill};
+pub(crate) use self::fleet_fill::totals as fleet_fill_totals;
+pub use self::fleet_fill::{
+    AgentOfFill, FleetFill, JsonFillAgent, JsonFillFleet, JsonUploadTimes, fleet_fill_with_costs, json_fleet_fill,
+};
 pub use crate::result::{NamedText, ResultName, ResultRecord};
 pub use client::*;
 pub use comparison::*;

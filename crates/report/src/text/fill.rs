@@ -65,7 +65,7 @@ pub fn fill_estimate(dataset: &str, planned: &Totals, prices: &Costs, style: &St
 }
 
 /// Writes the costs by component and price sheet.
-fn costs(page: &mut Page, totals: &Totals, prices: &Costs) {
+pub(super) fn costs(page: &mut Page, totals: &Totals, prices: &Costs) {
     let offers = prices.of(totals);
     if offers.is_empty() {
         return;
@@ -226,7 +226,7 @@ fn events(page: &mut Page, fill: &SavedFill) {
 }
 
 /// Formats a time, in whole seconds if it is at least a second.
-fn span(time: Duration) -> String {
+pub(super) fn span(time: Duration) -> String {
     let time = if time < Duration::from_secs(1) { time } else { Duration::from_secs(time.as_secs()) };
     format_span(time)
 }

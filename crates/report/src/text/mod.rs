@@ -4,6 +4,7 @@
 mod blocks;
 mod comparison;
 mod fill;
+mod fleet_fill;
 mod layout;
 mod ledger;
 mod page;
@@ -14,6 +15,7 @@ mod style;
 
 pub(crate) use self::fill::fill_blocks;
 pub use self::fill::{fill_estimate, fill_text};
+pub use self::fleet_fill::fleet_fill_text;
 pub(crate) use blocks::{Block, Table, about_left_out, columns, left_out_columns};
 pub use comparison::comparison;
 pub(crate) use comparison::{comparison_notes, comparison_pieces, comparison_rows, noise_floor};

@@ -40,8 +40,29 @@ pub struct Identity {
     pub order: String,
     /// Digest of the tree of files, in hexadecimal. `None` for generated content.
     pub tree_digest: Option<String>,
+    /// The share of the dataset that this fill uploads, if several hosts upload the dataset together. `None` for the whole
+    /// dataset. The counts and the object numbers of the journal are those of the share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
     /// Wall time of creation in milliseconds since 1970.
     pub created_unix_ms: u64,
+}
+
+/// The share of a host in a dataset: number `index` of `of`, counted from 0. Object n of the share is object
+/// n × `of` + `index` of the dataset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Share {
+    /// Number of the share.
+    pub index: u32,
+    /// Number of shares.
+    pub of: u32,
+}
+
+impl std::fmt::Display for Share {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {}", u64::from(self.index) + 1, self.of)
+    }
 }
 
 /// An identity and the digest of the file that contains it.
@@ -56,14 +77,16 @@ impl Identity {
     #[must_use]
     pub fn differences(&self, other: &Self) -> Option<String> {
         let Self { format: _, version: _, target, dataset, objects: _, object_bytes: _, .. } = self;
-        let Self { copies, part_bytes, order, tree_digest, created_unix_ms: _, .. } = self;
+        let Self { copies, part_bytes, order, tree_digest, share, created_unix_ms: _, .. } = self;
         let text = |value: Option<&String>| value.map_or_else(|| "none".to_owned(), Clone::clone);
+        let share_text = |share: Option<Share>| share.map_or_else(|| "none".to_owned(), |share| share.to_string());
         let bytes = |value: Option<u64>| value.map_or_else(|| "none".to_owned(), |bytes| format!("{bytes} B"));
         let fields = [
             ("target", target.clone(), other.target.clone()),
             ("copies", copies.to_string(), other.copies.to_string()),
             ("part size", bytes(*part_bytes), bytes(other.part_bytes)),
             ("order", order.clone(), other.order.clone()),
+            ("share of a host", share_text(*share), share_text(other.share)),
             ("files of the tree", text(tree_digest.as_ref()), text(other.tree_digest.as_ref())),
         ];
         let differ = fields.iter().filter(|(_, saved, new)| saved != new);
@@ -144,6 +167,7 @@ pub(super) mod tests {
             part_bytes: Some(8 << 20),
             order: "as given".to_owned(),
             tree_digest: None,
+            share: None,
             created_unix_ms: 1_795_228_200_000,
         }
     }
@@ -163,13 +187,14 @@ pub(super) mod tests {
             part_bytes: None,
             order: "random".to_owned(),
             tree_digest: Some("ab".repeat(100)),
+            share: Some(Share { index: 1, of: 3 }),
             ..identity()
         };
         let text = identity().differences(&other).unwrap();
         let shown = "ab".repeat(50);
         let expected = format!(
             "target (s3://bucket/prefix, now s3://bucket/other), copies (1, now 2), part size (8388608 B, now none), \
-             order (as given, now random), files of the tree (none, now {shown}…), dataset seed (7, now none), \
+             order (as given, now random), share of a host (none, now 2 of 3), files of the tree (none, now {shown}…), dataset seed (7, now none), \
              dataset size (\"10MiB\", now \"20MiB\"), dataset names (none, now \"a\")"
         );
         assert_eq!(text, expected);

@@ -22,7 +22,7 @@ mod snapshot;
 
 pub use directory::{FillDirectory, Origin, Reservation, sessions, snapshots};
 pub use error::FillError;
-pub use identity::{FORMAT, Identity};
+pub use identity::{FORMAT, Identity, Share};
 pub use manifest_index::{FileRange, ManifestIndex};
 pub use manifest_reader::ManifestReader;
 pub use manifest_writer::{

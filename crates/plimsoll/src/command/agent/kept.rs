@@ -20,10 +20,15 @@ pub fn directory(run: &str, index: u32) -> Result<PathBuf, Failure> {
 }
 
 fn all_runs() -> Result<PathBuf, Failure> {
+    Ok(state_directory()?.join("runs"))
+}
+
+/// Returns the directory of everything that agents of this host keep.
+pub fn state_directory() -> Result<PathBuf, Failure> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
     let state = state.ok_or_else(|| Failure::could_not_run("neither HOME nor XDG_STATE_HOME names a directory"))?;
-    Ok(state.join("plimsoll/runs"))
+    Ok(state.join("plimsoll"))
 }
 
 /// Saves the description of a part in its run directory.

@@ -5,6 +5,7 @@
 //! This thread exchanges messages ([`session`]). Another thread prepares and makes the run ([`work`]). The run
 //! directory stays on this host.
 
+mod fill;
 mod kept;
 mod policy;
 mod session;

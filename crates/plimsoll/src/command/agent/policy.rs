@@ -17,7 +17,7 @@ use wire::Origin;
 /// Maximum size of a policy, in bytes.
 const BYTES_MAX: u64 = 64 << 10;
 /// The commands that agents can run.
-const VERBS: [&str; 3] = ["get", "put", "mix"];
+const VERBS: [&str; 4] = ["get", "put", "mix", "fill"];
 
 /// The loads that a host may make. A field that is `None` limits nothing.
 #[derive(Debug, Default)]
@@ -82,6 +82,13 @@ impl Policy {
             && !verbs.iter().any(|allowed| allowed == verb)
         {
             return Err(refused(&format!("`{verb}`"), &verbs.join(", ")));
+        }
+        // A fill has neither -R nor -d.
+        if let (LoadCommand::Fill(_), Some(max)) = (command, self.rate) {
+            return Err(refused("a fill, whose requests have no fixed rate", &format!("up to {max}")));
+        }
+        if let (LoadCommand::Fill(_), Some(max)) = (command, self.duration) {
+            return Err(refused("a fill, whose duration has no limit", &format!("up to {max:?}")));
         }
         if self.targets.is_none() {
             return Ok(());
@@ -194,7 +201,7 @@ fn list(node: &Node) -> Result<Vec<&Node>, Diagnostic> {
 
 fn verb(node: &Node) -> Result<String, Diagnostic> {
     let known = |text: &str| VERBS.contains(&text).then(|| text.to_owned());
-    value(node, |text| known(text).ok_or_else(|| format!("`{text}` is not one of get, put and mix")))
+    value(node, |text| known(text).ok_or_else(|| format!("`{text}` is not one of get, put, mix and fill")))
 }
 
 fn target(node: &Node) -> Result<Allowed, Diagnostic> {
@@ -273,6 +280,10 @@ mod tests {
             ("concurrency: 8", "get http://cache/a -c 9", "9 operations in flight (allowed: up to 8)"),
             ("duration: 1m", "get http://cache/a -d 50s --warmup 11s", "a duration of 61s (allowed: up to 60s)"),
             ("duration: 1m", "get http://cache/a -n 5", "a load without a duration"),
+            ("rate: 100", "fill http://cache/a --count 1 --size 1KiB", "a fill, whose requests have no fixed rate"),
+            ("duration: 1m", "fill http://cache/a --count 1 --size 1KiB", "a fill, whose duration has no limit"),
+            ("targets: [cache]", "fill http://cache/a --count 1 --size 1KiB --proxy http://p:1", "--proxy"),
+            ("verbs: [put]", "fill http://cache/a --count 1 --size 1KiB", "`fill` (allowed: put)"),
             ("verbs: [get, mix]", "put s3://b/a --total 1MiB --size 1KiB", "`put` (allowed: get, mix)"),
         ] {
             let refused = check(&policy(text), words).expect_err(words);
@@ -299,7 +310,7 @@ mod tests {
             ("duration: 1m\nmax_rate: 5", "2:1: this key is unknown"),
             ("targets: cache", "1:10: write a list here"),
             ("targets: ['http://cache/']", "is not HOST or HOST:PORT"),
-            ("verbs: [fill]", "`fill` is not one of get, put and mix"),
+            ("verbs: [line]", "`line` is not one of get, put, mix and fill"),
             ("concurrency: 0", "not a whole number above 0"),
             ("rate: [1]", "write a single value"),
             ("[]", "a policy is a map"),

@@ -1,5 +1,6 @@
 //! The thread of an agent that prepares and makes its part of a run.
 
+use super::fill;
 use super::kept;
 use super::policy::Policy;
 use crate::command::load_command::LoadCommand;
@@ -98,6 +99,9 @@ fn work(
     events: &SyncSender<WorkerEvent>,
 ) -> Result<(), Failure> {
     let text = PlanText::read(text)?;
+    if let Some(load) = &text.fill {
+        return fill::work(&text, load, part, policy, start, events);
+    }
     let job = Job::of(&text, part.index, part.of)?;
     policy.check_command(&job.command)?;
     let (plan, options) = job.plan()?;

@@ -20,6 +20,7 @@ mod phases;
 mod recover;
 mod renter;
 mod session;
+pub mod share;
 mod stuck;
 mod tree;
 pub mod trial;
@@ -27,19 +28,22 @@ mod unsettled;
 mod upload_journal;
 
 pub use args::Args;
+pub use budget::Budget;
 pub use estimate::{Estimate, estimate};
+pub use upload_journal::{about, end_by_cap, rules_so_far, session_end};
 
 use crate::console;
 use crate::failure::Failure;
 use crate::load;
 use crate::progress::Progress;
 use crate::saved;
-use budget::Budget;
 use objects::Objects;
+use phases::Uploads;
 use report::fill::is_about_the_target;
 use session::Session;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 use store::journal::SessionEnd;
 
 /// Runs the command.
@@ -94,8 +98,8 @@ fn run_session(
     progress: &Progress,
 ) -> Result<Ended, Failure> {
     objects.prepare()?;
-    let mut session = Session::open(args, &objects, directory)?;
-    let result = phases::carry_out(args, &objects, budget, &mut session, progress);
+    let mut session = Session::open(args, &objects, directory, Duration::ZERO)?;
+    let result = phases::carry_out((args, Uploads::of(args)), &objects, budget, &mut session, progress);
     let (directory, reason) = session.close(&result)?;
     Ok(Ended { directory, reason, result: result.map(|_| ()) })
 }

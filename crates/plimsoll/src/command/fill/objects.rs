@@ -9,7 +9,9 @@ use crate::load::dataset_location::DatasetLocation;
 use crate::load::{dialect, location_client};
 use content::Content;
 use engine::dialect::{Access, Form};
-use engine::plan::{Members, Multipart, ObjectSet, Plan, RequestPlan, ResponseBody, RetryPolicy, Targets, Then};
+use engine::plan::{
+    Members, Multipart, ObjectSet, Part, Plan, RequestPlan, ResponseBody, RetryPolicy, StopAfter, Targets, Then,
+};
 use fill::in_doubt::Shape;
 use measure::OpKind;
 use measure::units::ByteSize;
@@ -19,7 +21,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::StoreError;
-use store::fill_directory::{FORMAT, Identity, Reservation};
+use store::fill_directory::{FORMAT, Identity, Reservation, Share};
 use wire::checksum::{Algorithm, Hasher};
 use wire::s3::ListedPart;
 
@@ -65,6 +67,12 @@ impl Objects {
     /// Returns the objects that the flags describe. Sends no request. `fill` is the directory of the fill, if it may
     /// exist. An existing fill of files uploads only the files that it listed when it started.
     pub fn of(args: &Args, fill: Option<&Path>) -> Result<Self, Failure> {
+        Self::of_part(args, fill, Part::WHOLE)
+    }
+
+    /// Like [`Self::of`], but returns only the part of the objects that one of several hosts uploads. This host also has
+    /// only its part of the uploads in flight.
+    pub fn of_part(args: &Args, fill: Option<&Path>, part: Part) -> Result<Self, Failure> {
         let (location, form) = put::location(&args.put)?;
         let system = SystemLocations::of(args)?;
         let source = args.put.from.as_deref().map(SourceDirectory::of).transpose()?;
@@ -75,13 +83,16 @@ impl Objects {
             }
             None => put::object_set(&args.put)?,
         };
+        let set = if part == Part::WHOLE { set } else { part_of(&set, part)? };
         if set.count() >= store::journal::OBJECTS_MAX {
             return Err(Failure::usage(format!("a fill has at most {} objects", store::journal::OBJECTS_MAX - 1)));
         }
         let plan = put::plan_at(&args.put, (&location, form), set.clone())?;
-        let upload = Plan { retry: Some(RetryPolicy::default()), log_ops: true, ..plan };
+        // The set has only the objects of this part, so split only the uploads in flight. Each phase sets its own end.
+        let plan = Plan { stop: StopAfter::default(), ..plan }.split(part).map_err(Failure::usage)?;
+        let upload = Plan { retry: Some(RetryPolicy::default()), log_ops: true, part: Part::WHOLE, ..plan };
         let about = match &set {
-            ObjectSet::Dataset(dataset) => {
+            ObjectSet::Dataset(dataset, _) => {
                 serde_json::to_value(dataset.description()).map_err(Failure::could_not_run)?
             }
             ObjectSet::Files(files) => serde_json::json!({
@@ -157,7 +168,9 @@ impl Objects {
     /// Returns the check for the bodies of objects that are read back.
     fn compared(&self) -> ResponseBody {
         match &self.set {
-            ObjectSet::Dataset(dataset) => ResponseBody::Compared(Arc::new(Content::new(dataset.description().seed))),
+            ObjectSet::Dataset(dataset, _) => {
+                ResponseBody::Compared(Arc::new(Content::new(dataset.description().seed)))
+            }
             ObjectSet::Files(files) => ResponseBody::ComparedWithFiles(Arc::clone(files)),
         }
     }
@@ -199,9 +212,9 @@ impl Objects {
     fn read(&self, number: u64, (offset, length): (u64, u64), mut take: impl FnMut(&[u8])) -> io::Result<()> {
         let mut buffer = vec![0; PIECE_BYTES];
         let mut fill: Box<ReadAt> = match &self.set {
-            ObjectSet::Dataset(dataset) => {
+            ObjectSet::Dataset(dataset, _) => {
                 let (content, mut key) = (Content::new(dataset.description().seed), String::new());
-                dataset.read(number, &mut key).ok_or(io::ErrorKind::NotFound)?;
+                self.set.read(number, &mut key).ok_or(io::ErrorKind::NotFound)?;
                 Box::new(move |offset, piece| {
                     content.object(&key).fill(offset, piece);
                     Ok(())
@@ -225,7 +238,7 @@ impl Objects {
     /// Returns the identity of the fill. If the fill has no list of its files yet, writes this list.
     pub fn identity(&self, reservation: &Reservation) -> Result<Identity, StoreError> {
         let (copies, tree_digest) = match &self.set {
-            ObjectSet::Dataset(_) => (1, None),
+            ObjectSet::Dataset(..) => (1, None),
             ObjectSet::Files(files) => (files.copies().get(), Some(tree::digest(files, reservation)?)),
         };
         Ok(Identity {
@@ -239,8 +252,17 @@ impl Objects {
             part_bytes: self.multipart().map(|parts| parts.bytes.get()),
             order: "by number".to_owned(),
             tree_digest,
+            share: self.share(),
             created_unix_ms: crate::saved::unix_ms(),
         })
+    }
+
+    /// Returns the share of these objects in the dataset, or `None` if they are the whole dataset.
+    fn share(&self) -> Option<Share> {
+        match &self.set {
+            ObjectSet::Dataset(_, part) if *part != Part::WHOLE => Some(Share { index: part.index(), of: part.of() }),
+            ObjectSet::Dataset(..) | ObjectSet::Files(_) => None,
+        }
     }
 
     /// Returns the URLs of the location, one per server.
@@ -261,6 +283,18 @@ impl Objects {
     pub fn description(&self) -> String {
         format!("{}, {}", report::number::plural(self.set.count(), "object"), ByteSize(self.bytes()).human())
     }
+}
+
+/// Returns the objects of a part, which has at least one object.
+fn part_of(set: &ObjectSet, part: Part) -> Result<ObjectSet, Failure> {
+    let own = set.part(part).ok_or_else(|| Failure::usage("--from: each host may have other files; leave it out"))?;
+    if own.count() == 0 {
+        let (objects, hosts) = (report::number::plural(set.count(), "object"), part.of());
+        return Err(Failure::usage(format!(
+            "{objects} cannot be divided among {hosts} hosts: each needs at least one"
+        )));
+    }
+    Ok(own)
 }
 
 /// Returns the directory of the fill, from the flags or else from the name of the location. The directory is the same

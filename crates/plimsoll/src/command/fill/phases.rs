@@ -27,20 +27,40 @@ use std::sync::Arc;
 use store::journal::{Record, SessionEnd, Verification, VerifiedObject};
 use store::{EndReason, SavedRun, StoreError};
 
+/// Name of the directory of the run that uploads. Later rounds of a session append their number.
+pub const UPLOAD_RUN: &str = "upload";
 /// Maximum number of rounds of uploads in one session.
 const ROUNDS_MAX: u32 = 3;
+
+/// What a session does with uploads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Uploads {
+    /// Uploads the remaining objects.
+    Make,
+    /// Uploads nothing, but aborts the open multipart uploads of earlier sessions.
+    AbortOpen,
+    /// Leaves uploads as they are.
+    Leave,
+}
+
+impl Uploads {
+    /// Returns what the flags select.
+    pub fn of(args: &Args) -> Self {
+        if args.no_upload { Self::Leave } else { Self::Make }
+    }
+}
 
 /// Carries out all phases that the flags select. Returns the reason for the end of the session. Takes a last snapshot
 /// of the target's ledger even if a phase fails.
 pub fn carry_out(
-    args: &Args,
+    (args, uploads): (&Args, Uploads),
     objects: &Objects,
     budget: &mut Budget,
     session: &mut Session,
     progress: &Progress,
 ) -> Result<SessionEnd, Failure> {
     let mut ledger = None;
-    let end = carry_out_until_gone(args, (objects, budget), (&mut *session, progress), &mut ledger);
+    let end = carry_out_until_gone((args, uploads), (objects, budget), (&mut *session, progress), &mut ledger);
     if let Some(ledger) = ledger {
         ledger.end(session);
     }
@@ -54,20 +74,21 @@ pub fn carry_out(
 }
 
 fn carry_out_until_gone(
-    args: &Args,
+    (args, uploads): (&Args, Uploads),
     (objects, budget): (&Objects, &mut Budget),
     (session, progress): (&mut Session, &Progress),
     ledger: &mut Option<LedgerRecord>,
 ) -> Result<SessionEnd, Failure> {
     let limit = args.retry_limit();
     let client = LocationClient::new(&args.put.common, &objects.location, Patience::Repeat(limit))?;
+    let client = client.following(objects.upload.follow);
     // Objects are reserved only after a response of the target, so an earlier session has reached the target.
     if session.state.intended_end > 0 {
         client.note_reached_before();
     }
     let goes_on = |end: &SessionEnd| matches!(end, SessionEnd::Finished | SessionEnd::StopRule { .. });
     let mut end = SessionEnd::Finished;
-    if !args.no_upload {
+    if uploads != Uploads::Leave {
         client.check_reachable()?;
     }
     if let Some(renter) = Renter::of(args, objects) {
@@ -76,7 +97,10 @@ fn carry_out_until_gone(
     }
     let renter = ledger.as_ref().map(LedgerRecord::renter);
     budget.use_actual(ledger.as_ref().and_then(LedgerRecord::spending));
-    if !args.no_upload {
+    if uploads == Uploads::AbortOpen {
+        abort_leftovers(objects, &client, session)?;
+    }
+    if uploads == Uploads::Make {
         if let Some(renter) = renter {
             renter.wait_until_ready(args.ready_timeout, &|| client.check_reachable())?;
         }
@@ -184,7 +208,7 @@ fn upload(
         ..objects.upload.clone()
     };
     let options = RunOptions { progress: progress.clone(), ..load::run_options(&args.put.common) };
-    let name = if round == 1 { "upload".to_owned() } else { format!("upload-{round}") };
+    let name = if round == 1 { UPLOAD_RUN.to_owned() } else { format!("{UPLOAD_RUN}-{round}") };
     let directory = session.run_directory(&name);
     let mut journal = UploadJournal::new(session, (objects, budget), (&targets, chosen, from), progress);
     let start_below = journal.reserve_first().map_err(|error| cannot_write(&error))?;
@@ -288,7 +312,8 @@ struct Phase<'a> {
 
 /// Returns the text and the current value of each stop rule that also applies after the uploads.
 fn rules_after_uploads(session: &Session) -> Vec<(String, Option<String>)> {
-    upload_journal::rules_so_far(session, |rule| matches!(rule, StopRule::Gone(_)))
+    let (active, totals) = (session.active(), &session.state.totals);
+    upload_journal::rules_so_far(&session.watch, active, totals, |rule| matches!(rule, StopRule::Gone(_)))
 }
 
 /// Makes the request of a phase for each of these objects, and writes the results to the journal.

@@ -2,20 +2,24 @@
 
 use super::Args;
 use super::objects::Objects;
+use super::share;
 use crate::console;
 use crate::failure::Failure;
 use crate::saved::unix_ms;
 use fill::stop_watch::{Reached, StopWatch, Stopped};
+use report::JsonFill;
 use report::fill::is_about_the_target;
 use report::number::plural;
 use sia::snapshot::Snapshot;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
-use store::fill_directory::{FillDirectory, Origin, Reservation};
+use store::fill_directory::{FillDirectory, FillError, Origin, Reservation};
 use store::journal::{
     ALIVE_EVERY, ActiveTime, Entry, FillState, JournalWriter, PENDING_BYTES_MAX, Record, SessionEnd, Totals,
 };
-use store::{StoreError, StoreErrorKind};
+use store::{SavedFill, StoreError, StoreErrorKind};
 
 /// A session of a fill.
 pub struct Session {
@@ -34,12 +38,18 @@ pub struct Session {
     /// Directory with the runs of the session.
     runs: PathBuf,
     directory: FillDirectory,
+    /// The newest report of the fill, if another thread reads it. It contains only records that are on the disk.
+    published: Option<Arc<Mutex<JsonFill>>>,
 }
 
+/// Time between two attempts to lock a directory that another process uses.
+const LOCK_EVERY: Duration = Duration::from_millis(200);
+
 impl Session {
-    /// Opens or creates the fill in this directory, and starts a session.
-    pub fn open(args: &Args, objects: &Objects, path: &Path) -> Result<Self, Failure> {
-        let started = Reservation::take(path).and_then(|reservation| {
+    /// Opens or creates the fill in this directory, and starts a session. If another process uses the directory, waits
+    /// for it for up to `wait`.
+    pub fn open(args: &Args, objects: &Objects, path: &Path, wait: Duration) -> Result<Self, Failure> {
+        let started = take(path, wait).and_then(|reservation| {
             let identity = objects.identity(&reservation)?;
             reservation.start(&identity)
         });
@@ -61,7 +71,9 @@ impl Session {
             ));
         }
         let (started, alive) = (Instant::now(), Instant::now());
-        let mut session = Self { journal, state, watch, active_before, started, alive, number, runs, directory };
+        let published = None;
+        let mut session =
+            Self { journal, state, watch, active_before, started, alive, number, runs, directory, published };
         let started = Record::SessionStarted { session: number, unix_ms: unix_ms() };
         let noted = session.note(&started).and_then(|()| session.note_rules(args)).and_then(|()| session.sync());
         noted.map_err(|error| cannot_write(&error))?;
@@ -85,11 +97,36 @@ impl Session {
         if self.alive.elapsed() >= ALIVE_EVERY {
             self.note_alive()?;
         }
-        let Err(error) = self.journal.sync(unix_ms()) else { return Ok(()) };
-        self.journal.open_next_segment(None)?;
-        self.journal.sync(unix_ms())?;
-        console::eprintln(&format!("the journal could not be written: {error}; it continues in another file"));
+        if let Err(error) = self.journal.sync(unix_ms()) {
+            self.journal.open_next_segment(None)?;
+            self.journal.sync(unix_ms())?;
+            console::eprintln(&format!("the journal could not be written: {error}; it continues in another file"));
+        }
+        self.publish();
         Ok(())
+    }
+
+    /// Returns the report of the fill, which every [`Self::sync`] renews from now on.
+    pub fn published(&mut self) -> Arc<Mutex<JsonFill>> {
+        let published = Arc::new(Mutex::new(self.report()));
+        self.published = Some(Arc::clone(&published));
+        published
+    }
+
+    fn publish(&mut self) {
+        let Some(published) = self.published.clone() else { return };
+        let report = self.report();
+        *published.lock().unwrap_or_else(PoisonError::into_inner) = report;
+    }
+
+    /// Returns the report of the fill so far, without costs.
+    fn report(&mut self) -> JsonFill {
+        // Lend the state to the report, because it can be large.
+        let (identity, state) = (self.directory.identity().clone(), std::mem::take(&mut self.state));
+        let fill = SavedFill { identity, state, sessions: Vec::new(), snapshots: Vec::new() };
+        let report = share::report_to_send(&fill);
+        self.state = fill.state;
+        report
     }
 
     /// Writes the duration of the session so far to the journal.
@@ -207,6 +244,20 @@ impl Recalled {
             Record::Verified(_) | Record::Deleted(_) | Record::NotDeleted(_) => self.watch.restart(active, bytes),
             _ => self.watch.recall(active, bytes),
         }
+    }
+}
+
+/// Locks a directory. If another process uses it, waits for it for up to `wait`.
+fn take(path: &Path, wait: Duration) -> Result<Reservation, StoreError> {
+    let begun = Instant::now();
+    loop {
+        let taken = Reservation::take(path);
+        let is_used =
+            matches!(&taken, Err(error) if matches!(error.kind, StoreErrorKind::Fill(FillError::InUse { .. })));
+        if !is_used || begun.elapsed() >= wait || sys::signals::interrupts().count > 0 {
+            return taken;
+        }
+        thread::sleep(LOCK_EVERY);
     }
 }
 

@@ -18,7 +18,7 @@ use engine::plan::Targets;
 use engine::{Control, CreatedUpload, Observer, OpEntry, Sent, StopReason};
 use fill::reservation::Reservation;
 use fill::stop_rule::StopRule;
-use fill::stop_watch::{Reached, Stopped};
+use fill::stop_watch::{Reached, StopWatch, Stopped};
 use fill::streaks::{Hopeless, IN_A_ROW_MAX, Streaks};
 use fill::trailing::Trailing;
 use measure::units::{ByteSize, DataRate, format_span};
@@ -26,7 +26,7 @@ use measure::{AttemptClass, AttemptOutcome, Cause, Enumerated, Instant, Interval
 use report::number::{bit_rate, count};
 use std::time::Duration;
 use store::StoreError;
-use store::journal::{AckedObject, Evidence, FailedObject, Record, SessionEnd};
+use store::journal::{AckedObject, Evidence, FailedObject, Record, SessionEnd, Totals};
 
 /// Length of the time over which the bandwidth in the live view is averaged.
 const SHOWN_WINDOW: Duration = Duration::from_secs(60);
@@ -231,7 +231,7 @@ impl<'a> UploadJournal<'a> {
             spent: spent.map(|spent| spent.to_string()),
             waiting: self.budget.waiting_bytes(),
             cap: self.budget.cap().map(ToString::to_string),
-            rules: rules_so_far(self.session, |_| true),
+            rules: rules_so_far(&self.session.watch, self.session.active(), totals, |_| true),
         };
         shown.progress.update(|state| state.fill = Some(fill));
     }
@@ -243,24 +243,28 @@ fn number(money: &Money) -> Option<(String, f64)> {
 }
 
 /// Returns the text and the current value of each stop rule for which `applies` returns `true`.
-pub fn rules_so_far(session: &Session, applies: impl Fn(&StopRule) -> bool) -> Vec<(String, Option<String>)> {
-    let totals = &session.state.totals;
+pub fn rules_so_far(
+    watch: &StopWatch,
+    active: Duration,
+    totals: &Totals,
+    applies: impl Fn(&StopRule) -> bool,
+) -> Vec<(String, Option<String>)> {
     let value = |(rule, bandwidth): (StopRule, Option<DataRate>)| {
         let now = match rule {
             StopRule::TrailingBandwidth { .. } => {
                 bandwidth.map(|rate| format!("now {}", bit_rate(rate.as_bits() as f64 / 8.0)))
             }
-            StopRule::Time(_) => Some(format!("now {}", format_span(Duration::from_secs(session.active().as_secs())))),
+            StopRule::Time(_) => Some(format!("now {}", format_span(Duration::from_secs(active.as_secs())))),
             StopRule::Bytes(_) => Some(format!("now {}", ByteSize(totals.file_bytes).human())),
             StopRule::Files(_) => Some(format!("now {}", count(totals.objects))),
             StopRule::Gone(_) => {
-                let silent = session.watch.silent(session.active());
+                let silent = watch.silent(active);
                 Some(format!("no contact for {}", format_span(Duration::from_secs(silent.as_secs()))))
             }
         };
         (rule.to_string(), now)
     };
-    session.watch.so_far().filter(|(rule, _)| applies(rule)).map(value).collect()
+    watch.so_far().filter(|(rule, _)| applies(rule)).map(value).collect()
 }
 
 /// Returns the end of a session that a stop rule ended.

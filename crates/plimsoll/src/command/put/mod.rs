@@ -209,7 +209,7 @@ pub fn object_set(args: &Args) -> Result<ObjectSet, Failure> {
 /// Returns the source of the bytes of objects.
 fn source(set: &ObjectSet) -> Source {
     match set {
-        ObjectSet::Dataset(dataset) => Source::Content(Arc::new(Content::new(dataset.description().seed))),
+        ObjectSet::Dataset(dataset, _) => Source::Content(Arc::new(Content::new(dataset.description().seed))),
         ObjectSet::Files(files) => Source::Files(Arc::clone(files)),
     }
 }

@@ -14,7 +14,7 @@ use crate::execute;
 use crate::failure::Failure;
 use crate::progress::requests_failed;
 use content::Dataset;
-use engine::plan::{BodyPlan, Choice, Mix, Plan, RequestPlan, fresh_number, fresh_prefix, is_transient};
+use engine::plan::{BodyPlan, Choice, Follow, Mix, Plan, RequestPlan, fresh_number, fresh_prefix, is_transient};
 use engine::single_requests::exchange;
 use measure::{AttemptOutcome, OpKind};
 use report::escape::escape;
@@ -91,6 +91,12 @@ impl<'a> LocationClient<'a> {
         let mut plan = plan_outside_run(args, workload)?;
         execute::prepare(&mut plan)?;
         Ok(Self { location, plan, patience, reached: Cell::new(false) })
+    }
+
+    /// Returns the same client, whose requests follow redirects in this way.
+    pub fn following(mut self, follow: Follow) -> Self {
+        self.plan.follow = follow;
+        self
     }
 
     /// Treats the address as correct, because an earlier session has reached the target. The client therefore waits for

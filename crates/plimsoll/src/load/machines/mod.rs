@@ -103,8 +103,8 @@ pub fn refuse(args: &super::Args) -> Result<(), Failure> {
 }
 
 /// Returns the failure for a command that does not support these machines.
-pub fn unsupported(machines: &Machines) -> Failure {
-    Failure::usage(format!("{} works with get, put, mix and line", machines.flag()))
+fn unsupported(machines: &Machines) -> Failure {
+    Failure::usage(format!("{} works with get, put, mix, line and fill", machines.flag()))
 }
 
 /// The machines that make a load together.

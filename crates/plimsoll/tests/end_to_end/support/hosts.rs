@@ -1,6 +1,7 @@
 //! Hosts for runs on several hosts. Each host is a separate sshd on this machine, with separate directories and a
 //! separate wall clock.
 
+use super::versitygw::{ACCESS_KEY, SECRET_KEY};
 use super::{Node, Sshd, TestDir, peer};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -78,6 +79,7 @@ impl Host {
         fs::create_dir_all(&directory).expect("can create a directory");
         let at = |name: &str| directory.join(name).display().to_string();
         let mut environment = format!("SetEnv XDG_CACHE_HOME={} XDG_STATE_HOME={}", at("cache"), at("state"));
+        environment += &format!(" AWS_ACCESS_KEY_ID={ACCESS_KEY} AWS_SECRET_ACCESS_KEY={SECRET_KEY}");
         clock_shifted_by(shift)?.iter().for_each(|(name, value)| environment += &format!(" {name}={value}"));
         let sshd = Sshd::start_with(&(environment + "\n"), node)?;
         Some(Self { name: name.to_owned(), sshd, directory })
@@ -92,6 +94,11 @@ impl Host {
     pub fn runs(&self) -> Vec<PathBuf> {
         let runs = fs::read_dir(self.directory.join("state/plimsoll/runs")).into_iter().flatten().flatten();
         runs.map(|entry| entry.path()).filter(|path| path.join("records.jsonl.zst").exists()).collect()
+    }
+
+    /// Returns the directory of a fill, with the shares that this host has.
+    pub fn fill(&self, name: &str) -> PathBuf {
+        self.directory.join("state/plimsoll/fills").join(name)
     }
 
     /// Returns the number of logins so far.

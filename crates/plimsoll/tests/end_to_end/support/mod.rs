@@ -5,6 +5,8 @@ pub mod chromium;
 mod clients;
 #[path = "../../../../engine/tests/support/cores.rs"]
 mod cores;
+#[path = "../../../../../xtask/src/crash/oracle.rs"]
+pub mod fill_oracle;
 mod hosts;
 mod minio;
 mod namespaces;

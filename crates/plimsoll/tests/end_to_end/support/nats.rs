@@ -1,5 +1,6 @@
 //! A real nats-server on a loopback port or in a network namespace, and agents that wait on it.
 
+use super::versitygw::{ACCESS_KEY, SECRET_KEY};
 use super::{Node, Running, TestDir, installed, wait_for};
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -109,11 +110,17 @@ impl Agent {
         fs::create_dir_all(&directory).expect("can create a directory");
         let mut command = place.command(["agent"].iter().chain(flags));
         command.env("XDG_STATE_HOME", &directory);
+        command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
         change(&mut command);
         let process = Running::of(command);
         let line = process.wait_for_error_line("agent ");
         let name = line.split(' ').nth(1).expect("the line has a name").to_owned();
         Self { process, name, directory }
+    }
+
+    /// Returns the directory of a fill, with the shares that the agent's host has.
+    pub fn fill(&self, name: &str) -> PathBuf {
+        self.directory.join("plimsoll/fills").join(name)
     }
 
     /// Returns the run directories that the agent made, in the order of their names.
