@@ -4,7 +4,6 @@
 use super::Agents;
 use super::clock::ProcessClock;
 use super::received::Received;
-use super::remote::Remote;
 use crate::console;
 use crate::failure::Failure;
 use fleet::clock::CoordinatorTime;
@@ -51,7 +50,7 @@ impl<'a, 'm> Fleet<'a, 'm> {
             }
             let now = self.now();
             let left = self.coordinator.deadline().map_or(TICK, |at| Duration::from_nanos(at.0.saturating_sub(now.0)));
-            let actions = match self.agents.transport.receive(left.min(TICK)) {
+            let actions = match self.agents.receive(left.min(TICK)) {
                 Some((from, transport::Received::Message(message))) => {
                     let now = self.now();
                     self.coordinator.on_message(now, from, message)
@@ -66,7 +65,11 @@ impl<'a, 'm> Fleet<'a, 'm> {
             self.due.extend(self.coordinator.on_time(now));
             self.agents.renew_leases(self.active);
             self.handle_interrupts()?;
-            self.received.tick(self.coordinator.start().map(|start| now.0.saturating_sub(start.0)));
+            let since_start = self.coordinator.start().map(|start| now.0.saturating_sub(start.0));
+            if since_start.is_some_and(|nanos| nanos > 0) {
+                self.received.start_collectors()?;
+            }
+            self.received.tick(since_start);
         }
     }
 
@@ -82,7 +85,7 @@ impl<'a, 'm> Fleet<'a, 'm> {
                     if message == ToAgent::Abort {
                         self.received.lost(to);
                     }
-                    if let Err(error) = self.agents.transport.send(to, &message) {
+                    if let Err(error) = self.agents.send(to, &message) {
                         let actions = self.closed(to, &error.to_string());
                         self.due.extend(actions);
                     }
@@ -108,7 +111,7 @@ impl<'a, 'm> Fleet<'a, 'm> {
     /// Handles the end of a connection. Adds the last error message of the host, which explains the end best.
     fn closed(&mut self, from: usize, reason: &str) -> Vec<Action> {
         self.received.lost(from);
-        let last = self.agents.remotes.get(from).and_then(Remote::last_error);
+        let last = self.agents.last_error(from);
         let reason = last.map_or_else(|| reason.to_owned(), |last| format!("{reason}; its last message was: {last}"));
         self.coordinator.on_closed(from, reason)
     }

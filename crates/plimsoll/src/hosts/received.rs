@@ -2,12 +2,15 @@
 
 use super::agent_directory;
 use super::watch::{SentSlices, Watch};
+use crate::collectors::Collecting;
 use crate::command::line::MonitorOfLevel;
 use crate::execute::stopped_early;
 use crate::failure::Failure;
+use crate::live_metrics::LiveMetrics;
 use crate::progress::Progress;
 use crate::saved::merged::{add, order, sum_of_models};
 use crate::saved::{self, cannot_save};
+use collect::poll::Poller;
 use engine::plan::StopAfter;
 use measure::{Instant, Interval, Model};
 use std::collections::VecDeque;
@@ -32,6 +35,18 @@ pub struct Received<'m> {
     shown: bool,
     /// Wall time of T0 on this host, in milliseconds since 1970.
     started_unix_ms: Option<u64>,
+    /// The directory of the run.
+    directory: PathBuf,
+    collectors: Collectors,
+}
+
+/// The collectors of a run, which this host polls.
+enum Collectors {
+    None,
+    /// They are polled from T0 on.
+    Waiting(Box<Poller>, Duration),
+    /// They are polled until the run is over.
+    Polled(Collecting),
 }
 
 /// The records of one agent.
@@ -57,7 +72,37 @@ impl<'m> Received<'m> {
         };
         let watch = monitor.map(|monitor| Watch::new(monitor, names.len()));
         let agents = names.iter().enumerate().map(agent).collect();
-        Self { agents, progress, watch, shown: false, started_unix_ms: None }
+        let (directory, collectors) = (base.to_owned(), Collectors::None);
+        Self { agents, progress, watch, shown: false, started_unix_ms: None, directory, collectors }
+    }
+
+    /// Polls collectors during the run.
+    pub fn collect_with(&mut self, poller: Option<Poller>, every: Duration) {
+        self.collectors = poller.map_or(Collectors::None, |poller| Collectors::Waiting(Box::new(poller), every));
+    }
+
+    /// Starts to poll the collectors. Call this function at T0, which is the zero of their times.
+    ///
+    /// # Errors
+    /// Fails if the values cannot be saved.
+    pub fn start_collectors(&mut self) -> Result<(), Failure> {
+        self.collectors = match std::mem::replace(&mut self.collectors, Collectors::None) {
+            Collectors::Waiting(poller, every) => {
+                std::fs::create_dir_all(&self.directory).map_err(|error| {
+                    Failure::could_not_run(format!("cannot create {}: {error}", self.directory.display()))
+                })?;
+                Collectors::Polled(Collecting::start(*poller, every, &self.directory, LiveMetrics::default())?)
+            }
+            other => other,
+        };
+        Ok(())
+    }
+
+    /// Polls the collectors once more, and saves the values. Call this function after the run.
+    pub fn end_collectors(&mut self) {
+        if let Collectors::Polled(collecting) = std::mem::replace(&mut self.collectors, Collectors::None) {
+            collecting.end();
+        }
     }
 
     /// Returns the directory of an agent's records; `None` if the agent has not sent its first record.

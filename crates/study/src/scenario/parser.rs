@@ -18,10 +18,11 @@ const COLLECT: &str = "collect";
 /// Keys of a link that is written as a map.
 const LINK_KEYS: [&str; 3] = ["down", "up", "congestion"];
 /// Keys of a scenario.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "name",
     "notes",
     "vars",
+    "machines",
     "targets",
     "settings",
     "collectors",
@@ -97,6 +98,7 @@ impl Parser<'_> {
             // If the name is missing, the parser returns a mistake and no scenario, so this default is never used.
             name: name.unwrap_or_default(),
             notes: of("notes").and_then(|entry| self.text(&entry.node, "notes")),
+            machines: of("machines").map(|entry| self.settings(&entry.node)).unwrap_or_default(),
             targets,
             settings: self.common_settings(of("settings"), of("collectors")),
             parts: self.parts(of("parts"), of("matrix")),

@@ -4,6 +4,7 @@
 mod dry_run;
 mod hooks;
 mod links;
+mod machines;
 mod run_trials;
 mod served;
 mod served_address;
@@ -18,6 +19,8 @@ use crate::load;
 use crate::progress::{Progress, View};
 use crate::saved::ci_output::CiOutput;
 use crate::saved::{self, OutputFormat};
+pub use machines::NAMING as MACHINE_FLAGS;
+use machines::StudyMachines;
 use measure::ExitStatus;
 use measure::units::ByteSize;
 use report::escape::escape;
@@ -32,7 +35,7 @@ use study::trial_order;
 
 /// The flags of `run`.
 #[derive(clap::Args, Debug)]
-#[command(after_help = AFTER, mut_args(|flag| flag.hide_short_help(false)))]
+#[command(disable_help_flag = true, after_help = AFTER, mut_args(shown))]
 pub struct Args {
     /// Scenario: a YAML file, or - for standard input.
     #[arg(value_name = "SCENARIO")]
@@ -65,6 +68,9 @@ pub struct Args {
     /// Also write the result as an HTML file with charts, which opens offline [default: DIR/report.html].
     #[arg(long, value_name = "FILE", value_parser = load::output_file, num_args = 0..=1)]
     pub html: Option<Option<PathBuf>>,
+    /// The machines that make the loads.
+    #[command(flatten)]
+    machines: machines::Args,
     /// The flags for CI systems.
     #[command(flatten)]
     pub ci: CiOutput,
@@ -75,11 +81,20 @@ pub struct Args {
     /// columns and 20 lines), `line` for one line, or `none` [default: full; line on a smaller terminal].
     #[arg(long, value_enum, value_name = "VIEW", hide_possible_values = true)]
     pub view: Option<View>,
+    /// The flags for help.
+    #[command(flatten)]
+    help: load::Help,
 }
 
 const AFTER: &str = "A scenario has targets, settings (the flags of `get`, `put`, `mix` or `fill` without their dashes) and a matrix of \
     values; see docs/scenarios.md. `plimsoll report DIR` shows a study again, and `plimsoll report DIR/TRIAL` a single \
-    run.";
+    run. --help-all prints every flag.";
+
+/// Shows a flag in the short help text, except flags of machines.
+fn shown(flag: clap::Arg) -> clap::Arg {
+    let is_of_machines = flag.get_help_heading() == Some(machines::HEADING);
+    if is_of_machines { flag } else { flag.hide_short_help(false) }
+}
 
 fn pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or_else(|| format!("`{text}` does not have the form NAME=VALUE"))?;
@@ -104,6 +119,9 @@ struct Planned {
     hook_environment: Vec<(String, String)>,
 }
 
+/// A check of all trials before the study. It returns the mistakes.
+type Check<'c> = dyn Fn(&[Planned]) -> Vec<Diagnostic> + 'c;
+
 /// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let _ = sys::signals::catch_interrupts();
@@ -123,23 +141,24 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if !faults.is_empty() {
         return Err(faulty(faults));
     }
-    let planned = plan(&scenario, args)?;
-    let faults = validation::settings(&planned);
-    if !faults.is_empty() {
-        return Err(faulty(faults));
-    }
-    let faults = links::check(&planned);
-    if !faults.is_empty() {
-        return Err(faulty(faults));
+    let machines = StudyMachines::of(&scenario, &args.machines).map_err(faulty)?;
+    let planned = plan(&scenario, args, &machines)?;
+    let checks: [&Check<'_>; 3] = [&|planned| machines.check(planned), &validation::settings, &links::check];
+    for check in checks {
+        let faults = check(&planned);
+        if !faults.is_empty() {
+            return Err(faulty(faults));
+        }
     }
     if args.dry_run {
         return console::print(&dry_run::text(&scenario, &planned, args.assume)).map(|()| ExitCode::SUCCESS);
     }
+    machines.refuse(&args.live_metrics)?;
     links::gain_permissions(&planned)?;
     let _publishing = args.live_metrics.start()?;
-    let (base, mut log, done) = run_trials::begin(args, &scenario, &text, planned.len())?;
+    let (base, mut log, done) = run_trials::begin(args, (&scenario, &text), planned.len(), &machines)?;
     let progress = Progress::new(args.view.unwrap_or(View::Full));
-    let ended = run_trials::run_all(&scenario, &planned, &base, (&mut log, &done), &progress);
+    let ended = run_trials::run_all((&scenario, &machines), &planned, &base, (&mut log, &done), &progress);
     drop(progress);
     let broken_off = match &ended {
         Ok(exit) => exit.broken_off(),
@@ -209,7 +228,7 @@ fn read(path: &Path) -> Result<String, Failure> {
 }
 
 /// Returns the trials that the flags select, in order.
-fn plan(scenario: &Scenario, args: &Args) -> Result<Vec<Planned>, Failure> {
+fn plan(scenario: &Scenario, args: &Args, machines: &StudyMachines) -> Result<Vec<Planned>, Failure> {
     let cells = matrix::cells(scenario).ok_or_else(|| {
         Failure::usage(format!("the matrix has more than {} cells: remove values or axes", matrix::CELLS_MAX))
     })?;
@@ -236,7 +255,7 @@ fn plan(scenario: &Scenario, args: &Args) -> Result<Vec<Planned>, Failure> {
             target: target.name.clone(),
             repeat: trial.repeat,
             directory: format!("{:03}-{}/{of_target}-{}", trial.cell + 1, cell.directory(scenario), trial.repeat + 1),
-            command: command_of(scenario, cell, target),
+            command: machines.command(command_of(scenario, cell, target)),
             hook_environment: matrix::hook_environment(scenario, cell, target, trial.repeat),
         });
     }

@@ -1,6 +1,6 @@
 //! Checks of a study before it starts. The checks report the position of every mistake.
 
-use super::{Planned, command};
+use super::{Planned, command, machines};
 use crate::command::load_command::LoadCommand;
 use crate::command::schema::scenario::NO_SETTINGS;
 use crate::command::serve;
@@ -55,7 +55,11 @@ pub fn names(scenario: &Scenario) -> Vec<Diagnostic> {
     let named = settings.map(|setting| (setting.name.as_str(), setting.at));
     let axes = scenario.parts.iter().flat_map(|part| &part.axes).map(|axis| (axis.name.as_str(), axis.at));
     for (name, at) in named.chain(axes).filter(|(name, _)| NO_SETTINGS.contains(name)) {
-        let instead = if name == "repeat" { "; write `repeats` next to `targets`" } else { "" };
+        let instead = match name {
+            "repeat" => "; write `repeats` next to `targets`",
+            name if machines::NAMING.contains(&name) => "; write it in `machines`, next to `targets`",
+            _ => "",
+        };
         faults.push(Diagnostic::new(at, format!("`{name}` is not a setting of a scenario; leave it out{instead}")));
     }
     let mut directories: Vec<String> = Vec::new();
@@ -108,7 +112,7 @@ pub fn settings(planned: &[Planned]) -> Vec<Diagnostic> {
     let mut faults: Vec<Diagnostic> = Vec::new();
     // All repeats of a cell have the same command, so check only the first repeat.
     for trial in planned.iter().filter(|trial| trial.repeat == 0) {
-        let checked = command(&trial.command).and_then(|command| command.check());
+        let checked = command(&trial.command).and_then(|mut command| machines::check(&mut command, &trial.command));
         let Err(failure) = checked else { continue };
         // The command reports only its first mistake. Check the flags one by one, to report every mistake.
         let mut found = one_by_one(&trial.command);
@@ -134,7 +138,11 @@ fn one_by_one(command: &TrialCommand) -> Vec<Diagnostic> {
         // In a search, the kind of load (`put` or `mix`) precedes all flags.
         let loaded = command.arguments.first().filter(|word| !word.starts_with("--") && command.name == "line");
         let loaded = loaded.filter(|word| !word.contains("://")).map(String::as_str);
-        let typed = ["plimsoll", &command.name].into_iter().chain(loaded).chain([word.as_str(), "http://127.0.0.1/"]);
+        // Some flags need a flag that names machines.
+        let of_machines = command.arguments.iter().map(String::as_str).filter(|word| machines::are_named(word));
+        let of_machines = of_machines.filter(|other| other != word);
+        let typed = ["plimsoll", &command.name].into_iter().chain(loaded).chain(of_machines);
+        let typed = typed.chain([word.as_str(), "http://127.0.0.1/"]);
         let Err(failure) = LoadCommand::parse(typed.map(Into::into)) else { continue };
         let message = failure.into_message();
         let place = command.positions.iter().filter(|(known, _)| known == name).nth(before);
