@@ -7,7 +7,7 @@ use crate::command::fill::share::{self, ShareOfFill, ShareRecord};
 use crate::command::load_command::LoadCommand;
 use crate::failure::Failure;
 use crate::hosts::plan_text::{self, FillLoad, PlanText};
-use fleet::message::Part;
+use fleet::message::{Part, Terms};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::thread;
 use std::time::Instant;
@@ -21,7 +21,7 @@ pub fn work(
     load: &FillLoad,
     part: Part,
     policy: &Policy,
-    start: &Receiver<Instant>,
+    start: &Receiver<(Instant, Terms)>,
     events: &SyncSender<WorkerEvent>,
 ) -> Result<(), Failure> {
     let command = LoadCommand::parse(text.words.iter().map(Into::into))?;
@@ -56,9 +56,9 @@ pub fn work(
 }
 
 /// Reports that the work is prepared, and waits for its start. Returns `false` if it must not start.
-fn is_started(start: &Receiver<Instant>, events: &SyncSender<WorkerEvent>) -> bool {
+fn is_started(start: &Receiver<(Instant, Terms)>, events: &SyncSender<WorkerEvent>) -> bool {
     let _ = events.send(WorkerEvent::Prepared);
-    let Ok(at) = start.recv() else { return false };
+    let Ok((at, _)) = start.recv() else { return false };
     thread::sleep(at.saturating_duration_since(Instant::now()));
     events.send(WorkerEvent::Started(Instant::now())).is_ok()
 }
