@@ -33,7 +33,7 @@ pub enum Command {
     #[command(flatten)]
     Load(LoadCommand),
     /// Runs the study in a scenario file: several targets and settings, in a fair order.
-    Run(run::Args),
+    Run(Box<run::Args>),
     /// Writes a dataset to a target, once.
     Prepare(Box<prepare::Args>),
     /// Deletes what `prepare` and `mix` wrote to a target, and nothing else.

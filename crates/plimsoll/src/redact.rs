@@ -1,5 +1,6 @@
 //! Removes secrets from everything that is saved or shown.
 
+use crate::command::serve::{ACCESS_KEY, PASSWORD, SECRET_KEY};
 use wire::url::Url;
 use wire::{Header, is_secret_name};
 
@@ -27,12 +28,13 @@ pub fn command_line(words: impl IntoIterator<Item = String>) -> Vec<String> {
 }
 
 /// Returns the first word of a command line that contains a secret as text, with the secret hidden. References to secrets
-/// (`@FILE`, `${ENV}`) are not secrets.
+/// (`@FILE`, `${ENV}`) are not secrets, and neither are the published keys of the servers that a study starts.
 pub fn literal_secret(words: &[String]) -> Option<String> {
     let shown = command_line(words.iter().cloned());
     // Credentials in a URL are removed and not replaced by [`HIDDEN`], so check the word itself.
     let is_secret = |word: &str, shown: &str| shown.contains(HIDDEN) || (word.contains("://") && word.contains('@'));
-    let hides = |(word, shown): &(&String, String)| *word != shown && is_secret(word, shown) && !is_reference(word);
+    let is_known = |word: &str| is_reference(word) || is_published(word);
+    let hides = |(word, shown): &(&String, String)| *word != shown && is_secret(word, shown) && !is_known(word);
     words.iter().zip(shown).find(hides).map(|(_, shown)| shown)
 }
 
@@ -43,6 +45,13 @@ fn is_reference(word: &str) -> bool {
         None => word.strip_prefix('-').and_then(|short| short.get(1..)).unwrap_or(word),
     };
     value.starts_with('@') || value.contains("${")
+}
+
+/// Returns whether a word is a flag with a key or a password that `serve` accepts by default.
+fn is_published(word: &str) -> bool {
+    let password = format!(":{PASSWORD}");
+    let flags = [("--access-key", ACCESS_KEY), ("--secret-key", SECRET_KEY), ("--user", password.as_str())];
+    flags.iter().any(|(flag, value)| word == format!("{flag}={value}"))
 }
 
 /// Removes leading letters that are flags without a value: `-ku me:secret` becomes `-u me:secret`.
@@ -256,6 +265,13 @@ matrix:
         let shown = command_line(words.map(str::to_owned)).join(" ");
         assert!(!shown.contains("CANARY"), "{shown}");
         assert!(shown.contains("&b=1") && shown.contains(";c=2&") && shown.contains("Authorization: ***"), "{shown}");
+    }
+
+    #[test]
+    fn published_keys_of_own_servers_are_no_secrets() {
+        let secret = |word: &str| literal_secret(&[word.to_owned()]).is_some();
+        assert!(!secret("--secret-key=plimsoll-secret") && !secret("--user=:plimsoll"));
+        assert!(secret("--secret-key=plimsoll-secret2") && secret("--user=me:plimsoll"));
     }
 
     #[test]

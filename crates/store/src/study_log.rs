@@ -37,6 +37,9 @@ pub enum StudyRecord {
         set: Vec<(String, String)>,
         /// Number of planned trials.
         trials: u64,
+        /// Number of agents that make the loads; 0 if this host makes them.
+        #[serde(default)]
+        agents: u64,
     },
     /// The beginning of a search for the load line.
     Line {
@@ -82,9 +85,9 @@ pub enum StudyRecord {
 impl StudyRecord {
     /// Creates the first record of a study.
     #[must_use]
-    pub fn scenario(text: &str, set: &[(String, String)], trials: u64) -> Self {
+    pub fn scenario(text: &str, set: &[(String, String)], trials: u64, agents: u64) -> Self {
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        Self::Scenario { format: FORMAT, version, text: text.to_owned(), set: set.to_vec(), trials }
+        Self::Scenario { format: FORMAT, version, text: text.to_owned(), set: set.to_vec(), trials, agents }
     }
 
     /// Creates the first record of a search.
@@ -214,7 +217,7 @@ mod tests {
     #[test]
     fn a_log_has_one_writer() {
         let dir = tempfile::tempdir().unwrap();
-        let log = StudyLog::create(dir.path(), &StudyRecord::scenario("name: t", &[], 2)).unwrap();
+        let log = StudyLog::create(dir.path(), &StudyRecord::scenario("name: t", &[], 2, 0)).unwrap();
         let error = StudyLog::resume(dir.path()).unwrap_err();
         assert!(error.to_string().contains("another program is writing this file"), "{error}");
         drop(log);
@@ -224,7 +227,7 @@ mod tests {
     #[test]
     fn an_incomplete_last_line_is_removed_on_resume() {
         let directory = tempfile::tempdir().unwrap();
-        let begin = StudyRecord::scenario("name: t", &[], 2);
+        let begin = StudyRecord::scenario("name: t", &[], 2, 0);
         let mut log = StudyLog::create(directory.path(), &begin).unwrap();
         log.append(&trial(0)).unwrap();
         drop(log);
@@ -244,7 +247,7 @@ mod tests {
     #[test]
     fn a_repeated_trial_is_returned_once() {
         let directory = tempfile::tempdir().unwrap();
-        let begin = StudyRecord::scenario("name: t", &[], 2);
+        let begin = StudyRecord::scenario("name: t", &[], 2, 0);
         let mut log = StudyLog::create(directory.path(), &begin).unwrap();
         [0, 1, 0].iter().for_each(|repeat| log.append(&trial(*repeat)).unwrap());
         assert_eq!(read_study(directory.path()).unwrap(), [begin, trial(1), trial(0)]);

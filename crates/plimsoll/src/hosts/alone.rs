@@ -1,11 +1,11 @@
 //! The load of the first agent alone (`--scaling`): before the run of all agents, the first agent makes its part of the load
 //! while the others wait. The report compares the rate of all agents with this rate.
 
-use super::{Agents, ended, refuse_losses, result};
+use super::loads::{Loads, refuse_losses};
+use super::{ended, result};
 use crate::console;
 use crate::execute::RunOptions;
 use crate::failure::Failure;
-use fleet::coordinator::Settings;
 use report::escape::escape;
 use report::limit;
 use std::path::Path;
@@ -18,13 +18,14 @@ pub const DIRECTORY: &str = "alone";
 ///
 /// # Errors
 /// Fails if the agent is lost, if the load is interrupted, or if the run cannot be saved.
-pub fn measure(agents: &mut Agents, base: &Path, options: &RunOptions) -> Result<FleetAgent, Failure> {
-    for name in agents.names.iter().take(1) {
+pub fn measure(loads: &mut Loads<'_>, base: &Path, options: &RunOptions) -> Result<FleetAgent, Failure> {
+    for name in loads.names().iter().take(1) {
         console::eprintln(&format!("measuring {} alone first (--scaling)", escape(name)));
     }
     let directory = base.join(DIRECTORY);
-    let settings = Settings { run: agents.run_id(DIRECTORY)?, ..agents.settings.clone() };
-    let (outcome, received) = agents.make_load(&settings, 1, (&directory, &options.progress), None)?;
+    let settings = loads.next_settings(&loads.plan())?;
+    let options = RunOptions { collect: Vec::new(), ..options.clone() };
+    let (outcome, received) = loads.make_load(&settings, 1, (&directory, &options), None)?;
     let ended = ended(outcome)?;
     refuse_losses(&ended, "--scaling")?;
     let run = result::merge(&settings, &ended, &received, None, &directory)?;

@@ -63,8 +63,8 @@ pub struct Args {
 const AFTER: &str = "If the command that made a run on several hosts is killed, its agents keep what they have measured. This command fetches \
     it, and writes the report that the first command would have written. The agents must run the same build of plimsoll.\n\
     \n\
-    \x20 plimsoll fleet collect 1795823812-0a1b2c --hosts 'client-{1...6}' --out collected\n\
-    \x20 plimsoll fleet collect 1795823812-0a1b2c --fleet nats://bus:4222 --out collected";
+    \x20 plimsoll fleet collect 1795823812-0a1b2c-1 --hosts 'client-{1...6}' --out collected\n\
+    \x20 plimsoll fleet collect 1795823812-0a1b2c-1 --fleet nats://bus:4222 --out collected";
 
 /// Pause between two attempts.
 const PAUSE: Duration = Duration::from_secs(2);

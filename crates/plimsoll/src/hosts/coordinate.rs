@@ -3,7 +3,6 @@
 
 use super::Agents;
 use super::clock::ProcessClock;
-use super::remote::Remote;
 use crate::console;
 use crate::failure::Failure;
 use crate::saved;
@@ -32,13 +31,12 @@ pub trait TakeRecords {
     /// Returns whether the agents must end their load early.
     fn is_decided(&self) -> bool;
 
-    /// Returns whether agents that have ended their load must wait for another load.
-    fn keeps_agents(&self) -> bool {
-        false
-    }
-
-    /// Draws the live view. `nanos` is the time since T0.
-    fn tick(&self, nanos: Option<u64>);
+    /// Draws the live view, and does what is due on this host. `nanos` is the time since T0: `None` before the start is
+    /// ordered, and 0 until T0.
+    ///
+    /// # Errors
+    /// Fails if a file cannot be written.
+    fn tick(&mut self, nanos: Option<u64>) -> Result<(), Failure>;
 }
 
 /// A run on several hosts.
@@ -76,7 +74,7 @@ impl<'a, R: TakeRecords> Fleet<'a, R> {
             let now = self.now();
             self.coordinator.on_bus(now, self.agents.transport.is_away());
             let left = self.coordinator.deadline().map_or(TICK, |at| Duration::from_nanos(at.0.saturating_sub(now.0)));
-            let actions = match self.agents.transport.receive(left.min(TICK)) {
+            let actions = match self.agents.receive(left.min(TICK)) {
                 Some((from, transport::Received::Message(message))) => {
                     let now = self.now();
                     self.coordinator.on_message(now, from, message)
@@ -89,9 +87,10 @@ impl<'a, R: TakeRecords> Fleet<'a, R> {
             self.due.extend(actions);
             let now = self.now();
             self.due.extend(self.coordinator.on_time(now));
-            self.agents.renew_leases(if self.received.keeps_agents() { 0 } else { self.active });
+            self.agents.renew_leases();
             self.handle_interrupts()?;
-            self.received.tick(self.coordinator.start().map(|start| now.0.saturating_sub(start.0)));
+            let since_start = self.coordinator.start().map(|start| now.0.saturating_sub(start.0));
+            self.received.tick(since_start)?;
         }
     }
 
@@ -107,7 +106,7 @@ impl<'a, R: TakeRecords> Fleet<'a, R> {
                     if message == ToAgent::Abort {
                         self.received.lost(to);
                     }
-                    if let Err(error) = self.agents.transport.send(to, &message) {
+                    if let Err(error) = self.agents.send(to, &message) {
                         let actions = self.closed(to, &error.to_string());
                         self.due.extend(actions);
                     }
@@ -132,7 +131,7 @@ impl<'a, R: TakeRecords> Fleet<'a, R> {
     /// Handles the end of a connection. Adds the last error message of the host, which explains the end best.
     fn closed(&mut self, from: usize, reason: &str) -> Vec<Action> {
         self.received.lost(from);
-        let last = self.agents.remotes.get(from).and_then(Remote::last_error);
+        let last = self.agents.last_error(from);
         let reason = last.map_or_else(|| reason.to_owned(), |last| format!("{reason}; its last message was: {last}"));
         self.coordinator.on_closed(from, reason)
     }

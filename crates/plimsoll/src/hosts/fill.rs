@@ -4,7 +4,8 @@
 //! Before a session, each agent reports which shares its host already has. So a share stays with its journal, even if
 //! the hosts are named in another order. Nothing depends on the files of this process.
 
-use super::coordinate::{Fleet, TakeRecords};
+use super::coordinate::TakeRecords;
+use super::loads::{Loads, refuse_losses};
 use super::plan_text::{FillLoad, PlanText};
 use super::{Agents, LOSS_MAX, all_lost, ended};
 use crate::command::fill::share::{HeldShare, ShareRecord, Step, is_about_the_sum};
@@ -40,8 +41,8 @@ const SAVE_EVERY: Duration = Duration::from_secs(5);
 /// Length of the time over which the bandwidth in the live view is averaged.
 const SHOWN_WINDOW: Duration = Duration::from_secs(60);
 
-/// Makes the fill on these machines, and shows the result.
-pub fn run(args: &Args, machines: Machines, count: NonZeroUsize) -> Result<ExitCode, Failure> {
+/// Makes the fill on these machines, and shows the result. `words` is the command line.
+pub fn run(args: &Args, words: Vec<String>, machines: Machines, count: NonZeroUsize) -> Result<ExitCode, Failure> {
     args.check()?;
     args.check_hosts()?;
     if args.dry_run {
@@ -51,15 +52,17 @@ pub fn run(args: &Args, machines: Machines, count: NonZeroUsize) -> Result<ExitC
     let budget = Budget::of(args)?;
     let options = load::run_options(&args.put.common);
     let directory = directory(args)?;
-    let mut agents = Agents::connect(&args.put.common.fleet, machines, count)?;
-    let held = survey(&mut agents)?;
+    let fleet = &args.put.common.fleet;
+    let mut agents = Agents::connect(fleet, machines, count)?;
+    let mut loads = agents.assign(words, fleet)?;
+    let held = survey(&mut loads)?;
     let shares = assign(&held, count.get()).map_err(Failure::usage)?;
     let whole = FleetFill {
         objects: set.count(),
         object_bytes: u64::try_from(set.total_bytes()).unwrap_or(u64::MAX),
-        agents: agents.names.iter().zip(&shares).map(|(name, share)| agent(name, *share, &held)).collect(),
+        agents: loads.names().iter().zip(&shares).map(|(name, share)| agent(name, *share, &held)).collect(),
         end: None,
-        tolerate_lost: agents.settings.tolerate_lost,
+        tolerate_lost: loads.tolerate_lost(),
     };
     let rules: Vec<_> = args.stop_when.iter().filter(|rule| is_about_the_sum(rule)).copied().collect();
     let mut watch = StopWatch::new(&rules);
@@ -69,13 +72,13 @@ pub fn run(args: &Args, machines: Machines, count: NonZeroUsize) -> Result<ExitC
     let mut last = None;
     let mut stopped = if args.no_upload { None } else { sum.stopped_already() };
     if stopped.is_none() {
-        let session = sum.session(&mut agents, Step::Upload, &shares)?;
+        let session = sum.session(&mut loads, Step::Upload, &shares)?;
         (stopped, last) = (session.stopped, Some(session.ended));
     }
     let is_complete = |last: &Option<Ended>| last.as_ref().is_none_or(|ended| lost(ended) == 0);
     let has_more = args.verify || args.delete || args.put.multipart.is_some();
     if stopped.is_some() && has_more && is_complete(&last) && sys::signals::interrupts().count == 0 {
-        last = Some(sum.session(&mut agents, Step::AfterStop, &shares)?.ended);
+        last = Some(sum.session(&mut loads, Step::AfterStop, &shares)?.ended);
     }
     drop(agents);
     let interrupted = super::interrupted();
@@ -134,13 +137,12 @@ fn lost_of(whole: &FleetFill) -> usize {
 }
 
 /// Asks all agents for the shares that their hosts have.
-fn survey(agents: &mut Agents) -> Result<Vec<Vec<HeldShare>>, Failure> {
-    let settings = settings(agents, "survey", FillLoad::Survey)?;
-    let names = agents.names.clone();
+fn survey(loads: &mut Loads<'_>) -> Result<Vec<Vec<HeldShare>>, Failure> {
+    let (settings, names) = (settings(loads, FillLoad::Survey)?, loads.names());
     let records = SurveyRecords { held: vec![Vec::new(); names.len()] };
-    let (outcome, records) = Fleet::new(settings, names, agents, records).run()?;
+    let (outcome, records) = loads.carry_out(settings, names, records)?;
     let ended = ended(outcome)?;
-    super::refuse_losses(&ended, "a fill")?;
+    refuse_losses(&ended, "a fill")?;
     if sys::signals::interrupts().count > 0 {
         return Err(progress::requests_interrupted("interrupted before the first upload"));
     }
@@ -148,9 +150,9 @@ fn survey(agents: &mut Agents) -> Result<Vec<Vec<HeldShare>>, Failure> {
 }
 
 /// Returns the settings of a load of the fill.
-fn settings(agents: &Agents, part: &str, load: FillLoad) -> Result<Settings, Failure> {
-    let plan = PlanText { fill: Some(load), ..agents.plan.clone() }.write()?;
-    Ok(Settings { run: agents.run_id(part)?, plan, spread_max: SPREAD_MAX, ..agents.settings.clone() })
+fn settings(loads: &mut Loads<'_>, load: FillLoad) -> Result<Settings, Failure> {
+    let plan = PlanText { fill: Some(load), ..loads.plan() };
+    Ok(Settings { spread_max: SPREAD_MAX, ..loads.next_settings(&plan)? })
 }
 
 /// Returns the number of the share of each agent. An agent gets a share that its host has. If several hosts have a share,
@@ -201,7 +203,9 @@ impl TakeRecords for SurveyRecords {
         false
     }
 
-    fn tick(&self, _: Option<u64>) {}
+    fn tick(&mut self, _: Option<u64>) -> Result<(), Failure> {
+        Ok(())
+    }
 }
 
 /// The sums of a fill, and what depends on them.
@@ -254,13 +258,9 @@ impl Sum<'_> {
     }
 
     /// Carries out a session of all agents.
-    fn session(&mut self, agents: &mut Agents, step: Step, shares: &[u32]) -> Result<SessionOfAll, Failure> {
-        let part = match step {
-            Step::Upload => "upload",
-            Step::AfterStop => "after-stop",
-        };
-        let settings = settings(agents, part, FillLoad::Session { step, shares: shares.to_vec() })?;
-        let names = agents.names.clone();
+    fn session(&mut self, loads: &mut Loads<'_>, step: Step, shares: &[u32]) -> Result<SessionOfAll, Failure> {
+        let settings = settings(loads, FillLoad::Session { step, shares: shares.to_vec() })?;
+        let names = loads.names();
         let (active, stored) = (active(&self.whole), self.whole.totals().file_bytes);
         let mut trailing = Trailing::new(SHOWN_WINDOW);
         trailing.restart(Duration::ZERO, stored);
@@ -275,7 +275,7 @@ impl Sum<'_> {
             stopped: None,
             saved: None,
         };
-        let (outcome, records) = Fleet::new(settings, names, agents, records).run()?;
+        let (outcome, records) = loads.carry_out(settings, names, records)?;
         let stopped = records.stopped;
         let ended = ended(outcome)?;
         for (agent, result) in self.whole.agents.iter_mut().zip(&ended.agents) {
@@ -397,13 +397,9 @@ impl TakeRecords for FillRecords<'_, '_> {
         self.stopped.is_some()
     }
 
-    fn keeps_agents(&self) -> bool {
-        // After a stop rule, all of them read back and delete.
-        true
-    }
-
-    fn tick(&self, _: Option<u64>) {
+    fn tick(&mut self, _: Option<u64>) -> Result<(), Failure> {
         self.sum.progress.refresh();
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@
 //! The crate [`fleet`] has the protocol and its rules, and the message bus ([`machines`] has the flags). This module starts
 //! agents over ssh ([`remote`]), or calls those that wait on the bus. It carries out the decisions of the coordinator
 //! ([`coordinate`]), saves what the agents send ([`received`]) and merges it into one run ([`result`]). A search for the
-//! load line makes several such runs on the same agents ([`search`]), and watches their objectives ([`watch`]). Before a
+//! load line makes several such runs on the same agents ([`loads`]), and watches their objectives ([`watch`]). Before a
 //! run, the first agent can make its part alone ([`alone`]), which shows how the load scales. A fill is divided into
 //! shares, whose journals stay with the agents ([`fill`]). If a coordinator is killed, another one collects the run
 //! ([`collect`]). The other end is `command/agent`.
@@ -14,38 +14,37 @@ pub mod clock;
 pub mod collect;
 mod coordinate;
 mod fill;
+mod loads;
 pub mod plan_text;
 pub mod program;
 mod received;
 mod remote;
 mod result;
-mod search;
 mod watch;
 
 pub use watch::SentSlices;
 
-use crate::command::line::{self, MonitorOfLevel};
+use crate::command::line;
 use crate::command::load_command::LoadCommand;
 use crate::console;
-use crate::execute;
+use crate::execute::{self, RunOptions};
 use crate::failure::{Exit, Failure};
 use crate::load;
 use crate::load::machines::{self, Machines, bus};
-use crate::progress::{self, Progress};
+use crate::progress;
 use crate::saved::{self, html_file};
-use coordinate::Fleet;
-use fleet::coordinator::{Abort, Ended, LEASE_EVERY, Outcome, Settings};
-use fleet::message::{RunId, ToAgent};
+use fleet::coordinator::{Abort, Ended, LEASE_EVERY, Outcome};
+use fleet::message::{FromAgent, Hash, RunId, ToAgent};
 use fleet::transport::nats::{BusOptions, CallError, NatsToAgents};
-use fleet::transport::{CoordinatorTransport, PipesToAgents};
+use fleet::transport::{self, CoordinatorTransport, PipesToAgents, SendError};
+use loads::MadeRun;
 use plan_text::PlanText;
 use program::Program;
-use received::Received;
 use remote::{Launcher, Remote};
-use report::escape::bounded;
+use report::escape::{bounded, escape};
 use report::number::{bytes, plural};
 use std::ffi::OsString;
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
@@ -67,68 +66,95 @@ const LOSS_MAX: usize = 600;
 /// Environment variable with the default of `--ssh`.
 const SSH_VARIABLE: &str = "PLIMSOLL_SSH";
 
-/// Agents that are connected, and the values that all of their runs share. Dropping it ends the connections.
+/// Agents that are connected, and that make one load after the other. Dropping it ends the connections.
 pub struct Agents {
-    names: Vec<String>,
+    /// The agents that were not lost.
+    members: Vec<Member>,
+    /// Names of the agents that were lost.
+    lost: Vec<String>,
     // Dropped before `remotes`, which waits for the agents: an agent that ssh started ends when its pipes are closed.
     transport: Box<dyn CoordinatorTransport>,
     /// The processes that keep the connections.
     remotes: Vec<Remote>,
-    /// The settings of a run of the command on these agents.
-    settings: Settings,
-    plan: PlanText,
-    /// Number of loads of a search that were made.
+    /// The hash of this program.
+    build: Hash,
+    /// Name of the runs of these agents. The name of each run has a number in addition.
+    run: RunId,
+    /// Number of runs so far.
     made: u32,
-    /// Time of the last message that renewed the agents' leases between two loads.
+    /// Time of the last message that renewed the agents' leases.
     leased: Instant,
 }
 
+/// An agent.
+struct Member {
+    /// Its number in the transport.
+    number: usize,
+    name: String,
+}
+
 impl Agents {
-    /// Connects to agents for the command of this process.
+    /// Connects to agents.
     pub fn connect(args: &machines::Args, machines: Machines, count: NonZeroUsize) -> Result<Self, Failure> {
-        let plan = PlanText { words: words()?, search: None, fill: None };
-        let text = plan.write()?;
         execute::prepare_process();
         let program = Program::of_this_process()?;
-        let settings = settings(args, &program, text, count)?;
+        let name = format!("{}-{:06x}", saved::unix_ms() / 1000, unique());
+        let run = RunId::try_from(name).map_err(Failure::could_not_run)?;
         let (names, transport, remotes): Connections = match machines {
             Machines::Hosts(hosts) => {
                 start_all(ssh(args.ssh.as_deref())?, args.agent_program.clone(), hosts.0, &program)?
             }
-            Machines::Bus(options) => call_all(args, count, &options, &settings.run)?,
+            Machines::Bus(options) => call_all(args, count, &options, &run)?,
         };
-        Ok(Self { names, transport, remotes, settings, plan, made: 0, leased: Instant::now() })
+        let members = names.into_iter().enumerate().map(|(number, name)| Member { number, name }).collect();
+        let (build, leased) = (program.hash(), Instant::now());
+        Ok(Self { members, lost: Vec::new(), transport, remotes, build, run, made: 0, leased })
     }
 
-    /// Makes one load on the first `count` agents, which send their records to `directory`. Returns the outcome, and what
-    /// the agents sent. The other agents wait.
-    fn make_load<'m>(
-        &mut self,
-        settings: &Settings,
-        count: usize,
-        (directory, progress): (&Path, &Progress),
-        monitor: Option<MonitorOfLevel<'m>>,
-    ) -> Result<(Outcome, Received<'m>), Failure> {
-        let names: Vec<String> = self.names.iter().take(count).cloned().collect();
-        let received = Received::new(directory, &names, progress.clone(), monitor);
-        Fleet::new(settings.clone(), names, self, received).run()
+    /// Returns the name of the next run.
+    fn next_run(&mut self) -> Result<RunId, Failure> {
+        self.made += 1;
+        RunId::try_from(format!("{}-{}", self.run.as_str(), self.made)).map_err(Failure::could_not_run)
     }
 
-    /// Returns the name of one of several runs of these agents.
-    fn run_id(&self, part: impl std::fmt::Display) -> Result<RunId, Failure> {
-        RunId::try_from(format!("{}-{part}", self.settings.run.as_str())).map_err(Failure::could_not_run)
+    /// Forgets the agents that were lost in a run. Its agents are the first members.
+    fn forget_lost(&mut self, ended: &Ended) {
+        for (index, agent) in ended.agents.iter().enumerate().rev() {
+            if agent.loss.is_some() && index < self.members.len() {
+                self.lost.push(self.members.remove(index).name);
+            }
+        }
     }
 
-    /// Renews the leases of the agents from this number on, which wait for their next load.
-    fn renew_leases(&mut self, first: usize) {
+    /// Sends a message to a member.
+    fn send(&mut self, index: usize, message: &ToAgent) -> Result<(), SendError> {
+        let number = self.members.get(index).map(|member| member.number).ok_or(SendError::Closed)?;
+        self.transport.send(number, message)
+    }
+
+    /// Returns the next message or event of a member. Ignores those of agents that were lost.
+    fn receive(&mut self, wait: Duration) -> Option<(usize, transport::Received<FromAgent>)> {
+        let (number, received) = self.transport.receive(wait)?;
+        let index = self.members.iter().position(|member| member.number == number)?;
+        Some((index, received))
+    }
+
+    /// Returns the last error message of a member's host.
+    fn last_error(&self, index: usize) -> Option<String> {
+        self.members.get(index).and_then(|member| self.remotes.get(member.number)).and_then(Remote::last_error)
+    }
+
+    /// Renews the leases of all agents, if this is due. Agents that have ended a load, or that do not take part in it, wait for
+    /// the next one. Call this function again and again.
+    pub fn renew_leases(&mut self) {
         // While the bus is away, leases do not run out, and messages would only fill the queues.
         if self.leased.elapsed() < LEASE_EVERY || self.transport.is_away() {
             return;
         }
         self.leased = Instant::now();
-        for agent in first..self.names.len() {
+        for index in 0..self.members.len() {
             // Ignore a failure, because the next load reports an agent that is gone.
-            let _ = self.transport.send(agent, &ToAgent::Lease);
+            let _ = self.send(index, &ToAgent::Lease);
         }
     }
 }
@@ -136,57 +162,66 @@ impl Agents {
 /// The names of agents, the connections to them, and the processes that keep these connections.
 type Connections = (Vec<String>, Box<dyn CoordinatorTransport>, Vec<Remote>);
 
-/// Makes the load of a command on these machines, and shows the result.
+/// Makes the load of the command of this process on these machines, and shows the result.
 pub fn run(mut command: LoadCommand, machines: Machines) -> Result<ExitCode, Failure> {
-    let count = check(&mut command, &machines)?;
+    let words = words()?;
+    let count = check(&mut command, &machines, &words)?;
+    if let LoadCommand::Fill(args) = &command {
+        return fill::run(args, words, machines, count);
+    }
+    command.common().output.check_files()?;
+    let directory = match &command {
+        LoadCommand::Line(args) => line::directory(args),
+        _ => directory(&mut command),
+    };
+    check_unused(&directory)?;
+    let fleet = command.common().fleet.clone();
+    let mut agents = Agents::connect(&fleet, machines, count)?;
+    let mut loads = agents.assign(words, &fleet)?;
     match command {
         LoadCommand::Line(args) => {
-            line::run_with(&args, NonZeroU64::try_from(count).unwrap_or(NonZeroU64::MIN), |base| {
-                check_unused(base)?;
-                Agents::connect(&args.common().0.fleet, machines, count)
-            })
+            let options = load::run_options(args.common().0);
+            line::search_with(&args, count, &directory, &options.progress, &mut loads)?;
+            drop(agents);
+            line::show(&args, &directory, &options)
         }
-        LoadCommand::Fill(args) => fill::run(&args, machines, count),
-        mut other => run_once(&mut other, machines, count),
+        other => {
+            let options = load::run_options(other.common());
+            let made = loads.make_run(&directory, &options, fleet.scaling)?;
+            drop(agents);
+            show(&other, &made, &directory, &options)
+        }
     }
 }
 
-fn run_once(command: &mut LoadCommand, machines: Machines, count: NonZeroUsize) -> Result<ExitCode, Failure> {
-    let directory = directory(command)?;
-    let common = command.common();
-    common.output.check_files()?;
-    let mut agents = Agents::connect(&common.fleet, machines, count)?;
-    let (settings, options) = (agents.settings.clone(), load::run_options(common));
-    console::eprintln(&format!("run {} on {}", settings.run.as_str(), plural(count.get() as u64, "agent")));
-    let alone = if common.fleet.scaling { Some(alone::measure(&mut agents, &directory, &options)?) } else { None };
-    let all = agents.names.len();
-    let (outcome, received) = agents.make_load(&settings, all, (&directory, &options.progress), None)?;
-    drop(agents);
-    let ended = ended(outcome)?;
-    let run = result::merge(&settings, &ended, &received, alone, &directory)?;
-    saved::print_run(&run, options.format)?;
-    let exit = interrupted().unwrap_or(Exit::Good).or_worse(saved::conclude(&run)).or_worse(all_lost(&ended));
-    console::eprintln(&saved::saved_in(&directory, options.format));
-    common.output.ci.write(&directory)?;
-    if let Some(file) = &common.output.html {
-        html_file::write_page(&report::html(&run), &directory, file.as_deref())?;
+/// Shows the result of a run.
+fn show(
+    command: &LoadCommand,
+    MadeRun { run, ended }: &MadeRun,
+    directory: &Path,
+    options: &RunOptions,
+) -> Result<ExitCode, Failure> {
+    let output = &command.common().output;
+    saved::print_run(run, options.format)?;
+    let exit = interrupted().unwrap_or(Exit::Good).or_worse(saved::conclude(run)).or_worse(all_lost(ended));
+    console::eprintln(&saved::saved_in(directory, options.format));
+    output.ci.write(directory)?;
+    if let Some(file) = &output.html {
+        html_file::write_page(&report::html(run), directory, file.as_deref())?;
     }
     Ok(exit.into())
 }
 
-/// Refuses flags that several hosts do not support yet, and mistakes that can be found without an agent. Returns the
-/// number of machines.
-fn check(command: &mut LoadCommand, machines: &Machines) -> Result<NonZeroUsize, Failure> {
+/// Refuses flags that several hosts do not support yet, and mistakes that can be found without an agent. `words` is the
+/// command line. Returns the number of machines.
+pub fn check(command: &mut LoadCommand, machines: &Machines, words: &[String]) -> Result<NonZeroUsize, Failure> {
     if let Machines::Bus(options) = machines {
         options.check().map_err(|error| bus::unusable(&error))?;
     }
     let (flag, fleet) = (machines.flag(), &command.common().fleet);
-    let count = match machines {
-        Machines::Hosts(hosts) => NonZeroUsize::new(hosts.0.len()).unwrap_or(NonZeroUsize::MIN),
-        Machines::Bus(_) => fleet
-            .agents
-            .ok_or_else(|| Failure::usage("--fleet needs the number of agents that make the load: add --agents N"))?,
-    };
+    let count = fleet
+        .count()
+        .ok_or_else(|| Failure::usage("--fleet needs the number of agents that make the load: add --agents N"))?;
     let mut urls = command.urls_mut().clone();
     plan_text::refuse_standard_input(command)?;
     let common = command.common();
@@ -195,7 +230,6 @@ fn check(command: &mut LoadCommand, machines: &Machines) -> Result<NonZeroUsize,
         ("--repeat", output.repeat.get() > 1),
         ("--probe", common.load.probe.is_some()),
         ("--abort-when", !common.checks.abort_when.is_empty()),
-        ("--collect", !output.collect.is_empty()),
         ("--metrics", output.live_metrics.metrics.is_some()),
         ("--otlp", output.live_metrics.otlp.is_some()),
         ("--link", common.connections.link.is_some()),
@@ -215,6 +249,10 @@ fn check(command: &mut LoadCommand, machines: &Machines) -> Result<NonZeroUsize,
     if common.fleet.pair {
         plan_text::pair(&mut urls, 0, count.get())?;
     }
+    if let LoadCommand::Line(args) = command {
+        line::check_on(args, count)?;
+    }
+    PlanText { words: words.to_vec(), search: None, fill: None }.write()?;
     Ok(count)
 }
 
@@ -236,22 +274,6 @@ fn ssh(flag: Option<&str>) -> Result<Vec<String>, Failure> {
     })
 }
 
-fn settings(args: &machines::Args, program: &Program, plan: String, count: NonZeroUsize) -> Result<Settings, Failure> {
-    let name = format!("{}-{:06x}", saved::unix_ms() / 1000, unique());
-    let run = RunId::try_from(name).map_err(Failure::could_not_run)?;
-    Ok(Settings {
-        build: program.hash(),
-        run,
-        plan,
-        spread_max: args.start_spread.unwrap_or(SPREAD_MAX),
-        silence_max: SILENCE_MAX,
-        prepare_max: PREPARE_MAX,
-        tolerate_lost: args.tolerate_lost.unwrap_or(0),
-        // At most `AGENTS_MAX`.
-        parts: u32::try_from(count.get()).unwrap_or(u32::MAX),
-    })
-}
-
 /// Returns a number that distinguishes a run from other runs of the same second, and an agent from other agents of the
 /// same host.
 pub fn unique() -> u32 {
@@ -259,12 +281,10 @@ pub fn unique() -> u32 {
     (std::process::id().wrapping_mul(0x9E37_79B9) ^ nanos) & 0x00FF_FFFF
 }
 
-/// Returns the run directory of the merged run, which must not contain a run yet.
-fn directory(command: &mut LoadCommand) -> Result<PathBuf, Failure> {
+/// Returns the run directory of the merged run.
+fn directory(command: &mut LoadCommand) -> PathBuf {
     let first = command.urls_mut().first().cloned().unwrap_or_default();
-    let directory = command.common().output.out.clone().unwrap_or_else(|| saved::default_directory(&first));
-    check_unused(&directory)?;
-    Ok(directory)
+    command.common().output.out.clone().unwrap_or_else(|| saved::default_directory(&first))
 }
 
 /// Refuses a directory that contains a run.
@@ -361,28 +381,21 @@ fn aborted(abort: &Abort) -> Failure {
     }
 }
 
-/// Fails if an agent was lost. `what` needs all agents, for example because the levels of a search must all have the same
-/// agents.
-fn refuse_losses(ended: &Ended, what: &str) -> Result<(), Failure> {
-    let lost = ended.agents.iter().find_map(|agent| Some((&agent.name, agent.loss.as_ref()?)));
-    lost.map_or(Ok(()), |(name, loss)| {
-        let loss = bounded(&loss.to_string(), LOSS_MAX);
-        Err(Failure::could_not_run(format!("{name} was lost, and {what} needs all of its hosts: {loss}")))
-    })
-}
-
 /// Returns the exit code for a run in which no agent reached its end, and prints why. Returns [`Exit::Good`] for other
 /// runs.
 fn all_lost(ended: &Ended) -> Exit {
+    loss_of_all(ended).map_or(Exit::Good, |why| {
+        console::eprintln(&format!("plimsoll: {why} (exit code 4)"));
+        Exit::CouldNotRun
+    })
+}
+
+/// Returns the reason for the loss of all agents; `None` if an agent reached its end.
+fn loss_of_all(ended: &Ended) -> Option<String> {
     let losses: Option<Vec<_>> = ended.agents.iter().map(|agent| Some((&agent.name, agent.loss.as_ref()?))).collect();
-    match losses.as_deref() {
-        Some([(name, loss), ..]) => {
-            let loss = bounded(&loss.to_string(), LOSS_MAX);
-            console::eprintln(&format!("plimsoll: all agents were lost; {name}: {loss} (exit code 4)"));
-            Exit::CouldNotRun
-        }
-        _ => Exit::Good,
-    }
+    let losses = losses?;
+    let (name, loss) = losses.first()?;
+    Some(format!("all agents were lost; {}: {}", escape(name), bounded(&loss.to_string(), LOSS_MAX)))
 }
 
 /// Returns the exit code of an interrupt, if there was one.

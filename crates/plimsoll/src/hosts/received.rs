@@ -3,12 +3,15 @@
 use super::agent_directory;
 use super::coordinate::TakeRecords;
 use super::watch::{SentSlices, Watch};
+use crate::collectors::Collecting;
 use crate::command::line::MonitorOfLevel;
 use crate::execute::stopped_early;
 use crate::failure::Failure;
+use crate::live_metrics::LiveMetrics;
 use crate::progress::Progress;
 use crate::saved::cannot_save;
 use crate::saved::merged::{Position, order, sum_of_models};
+use collect::poll::Poller;
 use engine::plan::StopAfter;
 use measure::{Instant, Interval, Model};
 use std::collections::BTreeMap;
@@ -37,6 +40,18 @@ pub struct Received<'m> {
     /// The objectives of a level of a search.
     watch: Option<Watch<'m>>,
     shown: bool,
+    /// The directory of the run.
+    directory: PathBuf,
+    collectors: Collectors,
+}
+
+/// The collectors of a run, which this host polls.
+enum Collectors {
+    None,
+    /// They are polled from T0 on.
+    Waiting(Box<Poller>, Duration),
+    /// They are polled until the run is over.
+    Polled(Collecting),
 }
 
 /// The records of one agent.
@@ -63,8 +78,35 @@ impl<'m> Received<'m> {
         };
         let watch = monitor.map(|monitor| Watch::new(monitor, names.len()));
         let agents = names.iter().enumerate().map(agent).collect();
-        let waiting = BTreeMap::new();
-        Self { agents, waiting, shown_to: None, progress, watch, shown: false }
+        let (waiting, directory, collectors) = (BTreeMap::new(), base.to_owned(), Collectors::None);
+        Self { agents, waiting, shown_to: None, progress, watch, shown: false, directory, collectors }
+    }
+
+    /// Polls collectors during the run.
+    pub fn collect_with(&mut self, poller: Option<Poller>, every: Duration) {
+        self.collectors = poller.map_or(Collectors::None, |poller| Collectors::Waiting(Box::new(poller), every));
+    }
+
+    /// Starts to poll the collectors, unless they are polled already. Call this function at T0, which is the zero of their
+    /// times.
+    fn start_collectors(&mut self) -> Result<(), Failure> {
+        self.collectors = match std::mem::replace(&mut self.collectors, Collectors::None) {
+            Collectors::Waiting(poller, every) => {
+                std::fs::create_dir_all(&self.directory).map_err(|error| {
+                    Failure::could_not_run(format!("cannot create {}: {error}", self.directory.display()))
+                })?;
+                Collectors::Polled(Collecting::start(*poller, every, &self.directory, LiveMetrics::default())?)
+            }
+            other => other,
+        };
+        Ok(())
+    }
+
+    /// Polls the collectors once more, and saves the values. Call this function after the run.
+    pub fn end_collectors(&mut self) {
+        if let Collectors::Polled(collecting) = std::mem::replace(&mut self.collectors, Collectors::None) {
+            collecting.end();
+        }
     }
 
     /// Returns the directory of an agent's records; `None` if the agent has not sent its first record.
@@ -188,10 +230,14 @@ impl TakeRecords for Received<'_> {
         self.decided().is_some()
     }
 
-    fn tick(&self, nanos: Option<u64>) {
+    fn tick(&mut self, nanos: Option<u64>) -> Result<(), Failure> {
+        if nanos.is_some_and(|nanos| nanos > 0) {
+            self.start_collectors()?;
+        }
         match nanos.filter(|_| self.shown) {
             Some(nanos) => self.progress.tick(Instant::from_nanos(nanos)),
             None => self.progress.refresh(),
         }
+        Ok(())
     }
 }

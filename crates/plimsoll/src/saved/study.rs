@@ -204,10 +204,10 @@ pub fn print(study: &SavedStudy, format: OutputFormat, asked: bool) -> Result<()
     }
 }
 
-/// Returns the tables of the trials, the searches and the fills. Leaves out tables without rows. `full` tables have all
-/// columns, and the other tables fit on a terminal.
+/// Returns the tables of the trials, their agents, the searches and the fills. Leaves out tables without rows. `full`
+/// tables have all columns, and the other tables fit on a terminal.
 fn tables(study: &SavedStudy, order: &Order<'_>, full: bool) -> Vec<String> {
-    use report::study::{fills, load_lines, short_text, text};
+    use report::study::{agents, fills, load_lines, short_text, text};
     let (Study { trials, load_lines: lines, fills: filled, .. }, style) = (&study.study, text_style());
     let cells = match (trials.is_empty(), full) {
         (true, _) => String::new(),
@@ -216,7 +216,8 @@ fn tables(study: &SavedStudy, order: &Order<'_>, full: bool) -> Vec<String> {
     };
     let lines = if full { load_lines::text(lines, order) } else { load_lines::short_text(lines, order, &style) };
     let fills = if full { fills::text(filled, order) } else { fills::short_text(filled, order, &style) };
-    [cells, lines, fills].into_iter().filter(|table| !table.is_empty()).collect()
+    let agents = if full { agents::text(trials, order) } else { agents::short_text(trials, order, &style) };
+    [cells, agents, lines, fills].into_iter().filter(|table| !table.is_empty()).collect()
 }
 
 /// Writes the HTML report of a saved study to the file that the user named, or else into the directory of the study.

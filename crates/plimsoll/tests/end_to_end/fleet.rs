@@ -370,7 +370,7 @@ fn mistakes_are_reported_before_any_host_is_reached() {
         (&["get", "http://h/", "--agent-program", "a;b", "--hosts", "a"], "use an absolute path"),
         (
             &["prepare", "http://h/", "--count", "1", "--size", "1KiB", "--hosts", "a"],
-            "--hosts works with get, put, mix, line and fill",
+            "--hosts works with get, put, mix, line, fill and run",
         ),
     ] {
         let ended = place.run(words);

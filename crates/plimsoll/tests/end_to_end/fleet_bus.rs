@@ -322,7 +322,7 @@ fn mistakes_are_reported_in_one_line() {
         (
             vec!["prepare", "s3://b/a", "--count", "1", "--size", "1KiB", "--fleet", "nats://h:1", "--agents", "1"],
             2,
-            "--fleet works with get, put, mix, line and fill",
+            "--fleet works with get, put, mix, line, fill and run",
         ),
         (
             vec!["get", "http://h/", "--fleet", "nats://127.0.0.1:1", "--agents", "1"],

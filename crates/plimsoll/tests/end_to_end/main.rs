@@ -25,6 +25,7 @@ mod fleet_keys;
 mod fleet_line;
 mod fleet_namespaces;
 mod fleet_scaling;
+mod fleet_study;
 mod front;
 mod generate;
 mod help;

@@ -194,7 +194,7 @@ fn patterns_of_a_redirecting_cache_are_read_from_a_cluster() {
     let mut sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
     sets.push(format!("own={}", own.display()));
     let study = study(&place, "alluxio-patterns.yaml", &sets, &[], "");
-    assert_eq!(measured(&study), 2 * 4);
+    assert_eq!(measured(&study), 3 * 4);
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn patterns_of_a_redirecting_cache_need_no_cluster() {
     let place = TestDir::new();
     let sets = ["duration=300ms", "warmup=0s", "repeats=1"].map(str::to_owned);
     let study = study(&place, "alluxio-patterns.yaml", &sets, &[], "");
-    assert_eq!(measured(&study), 2 * 4);
+    assert_eq!(measured(&study), 3 * 4);
     for trial in study["trials"].as_array().unwrap() {
         let directory = trial["directory"].as_str().unwrap_or_else(|| panic!("{trial:#}"));
         let (_, report) = place.report(&place.path(&format!("study/{directory}")));

@@ -64,7 +64,7 @@ pub struct FleetAgent {
 }
 
 impl Fleet {
-    pub(super) fn of(run: &SavedRun) -> Option<Self> {
+    pub(crate) fn of(run: &SavedRun) -> Option<Self> {
         let fleet = run.end.as_ref()?.fleet.as_deref()?;
         Some(Self {
             run: escape(&fleet.run),

@@ -1,5 +1,6 @@
 //! A study: trials of several cells on several targets. Each target is compared with the first target of the same cell.
 
+pub mod agents;
 pub mod discrepancy;
 mod document;
 pub mod fills;

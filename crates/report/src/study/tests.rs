@@ -31,6 +31,7 @@ pub(crate) fn trial(target: &str, repeat: u32, goodput: f64) -> Trial {
         attempts: 100,
         failures: vec![FailedAttempts { class: AttemptClass::Http5xx, attempts: u64::from(repeat - 1) }],
         notes: Vec::new(),
+        fleet: None,
         values: TrialValues::default(),
     }
 }

@@ -1,6 +1,8 @@
 //! A trial of a study, which is one run of a cell on a target.
 
+use super::place::Placed;
 use super::subtracted_metrics::TrialValues;
+use crate::json::Fleet;
 use crate::notes;
 use crate::percentile;
 use crate::result::{self, ResultName};
@@ -42,6 +44,8 @@ pub struct Trial {
     pub failures: Vec<FailedAttempts>,
     /// Notes that a reader needs to interpret the numbers.
     pub notes: Vec<String>,
+    /// The agents, if several hosts made the run; null for other trials.
+    pub fleet: Option<Fleet>,
     /// Values for computing differences between cells.
     #[serde(skip)]
     #[schemars(skip)]
@@ -56,6 +60,12 @@ pub struct FailedAttempts {
     pub class: AttemptClass,
     /// Number of attempts.
     pub attempts: u64,
+}
+
+impl Placed for Trial {
+    fn place(&self) -> (&str, &str, u32) {
+        (&self.cell, &self.target, self.repeat)
+    }
 }
 
 impl Trial {
@@ -79,6 +89,7 @@ impl Trial {
             attempts: tally.attempts,
             failures: failures::failed(&tally.classes).map(failed).collect(),
             notes: notes::of(run).iter().map(ToString::to_string).collect(),
+            fleet: Fleet::of(run),
             values: TrialValues::of(run),
         }
     }

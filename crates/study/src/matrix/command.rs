@@ -1,6 +1,6 @@
 //! The command line of a trial.
 
-use crate::scenario::{CACHE_STATE, Hooks, LINK, Position, Setting};
+use crate::scenario::{AGENTS, CACHE_STATE, Hooks, LINK, Position, Setting};
 
 /// Command of a trial without a `command` setting.
 const DEFAULT_COMMAND: &str = "get";
@@ -25,6 +25,8 @@ pub struct TrialCommand {
     pub positions: Vec<(String, Position)>,
     /// The emulated link between client and target, as text; `None` without one.
     pub link: Option<String>,
+    /// Number of agents that make the load, as text; `None` for all agents.
+    pub agents: Option<String>,
     /// Hooks around the trial.
     pub hooks: Hooks,
 }
@@ -33,7 +35,7 @@ impl TrialCommand {
     /// Builds the command line from the settings of a cell.
     pub(super) fn new(settings: &[Setting], hooks: Hooks) -> Self {
         let name = DEFAULT_COMMAND.to_owned();
-        let mut command = Self { name, arguments: Vec::new(), positions: Vec::new(), link: None, hooks };
+        let mut command = Self { name, arguments: Vec::new(), positions: Vec::new(), link: None, agents: None, hooks };
         let (mut urls, mut searched) = (Vec::new(), None);
         for setting in settings {
             for (value, at) in &setting.values {
@@ -42,6 +44,7 @@ impl TrialCommand {
                     ("command", name) => command.name = name.to_owned(),
                     (load, SEARCHED) if LOAD_SETTINGS.contains(&load) => searched = Some(load),
                     (CACHE_STATE, _) => {}
+                    (AGENTS, agents) => command.agents = Some(agents.to_owned()),
                     (LINK, link) => command.link = Some(link).filter(|link| *link != NO_LINK).map(str::to_owned),
                     ("url", url) => urls.push(url.to_owned()),
                     (name, value) => command.arguments.extend(flag(name, value)),

@@ -6,6 +6,9 @@ pub const CACHE_STATE: &str = "cache";
 /// Setting with the emulated link between client and target.
 pub const LINK: &str = "link";
 
+/// Setting with the number of agents that make the load of a trial.
+pub const AGENTS: &str = "agents";
+
 /// Shell commands that run before, during and after a trial. For example, these commands bring a cache into the state
 /// to be measured, check this state, and clean up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

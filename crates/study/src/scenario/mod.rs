@@ -9,7 +9,7 @@ mod tests;
 mod variables;
 pub mod yaml;
 
-pub use hooks::{CACHE_STATE, Hooks, LINK};
+pub use hooks::{AGENTS, CACHE_STATE, Hooks, LINK};
 pub use model::{Axis, AxisValue, Order, Part, Scenario, Setting, Target, TargetServer};
 pub use parser::{Faulty, Rest};
 pub use redaction::replace_values;

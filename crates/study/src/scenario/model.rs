@@ -14,6 +14,8 @@ pub struct Scenario {
     pub name: String,
     /// Free text about the study.
     pub notes: Option<String>,
+    /// Flags that name the machines which make the load; empty if this host makes it.
+    pub machines: Vec<Setting>,
     /// Targets in the order of the file; at least one.
     pub targets: Vec<Target>,
     /// Settings of all trials.
@@ -91,7 +93,8 @@ pub struct AxisValue {
     pub at: Position,
 }
 
-/// A setting. The name of a setting is a flag of the command without the dashes, or `url`, `command` or `cache`.
+/// A setting. The name of a setting is a flag of the command without the dashes, or `url`,
+/// `command`, `cache`, `link` or `agents`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// Name of the setting.

@@ -38,10 +38,11 @@ const LINK_KEYS: [&str; 3] = ["down", "up", "congestion"];
 /// Keys of a part.
 const PART_KEYS: [&str; 3] = ["settings", "matrix", "hooks"];
 /// Keys of a scenario.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "name",
     "notes",
     "vars",
+    "machines",
     "targets",
     "settings",
     "collectors",
@@ -122,6 +123,7 @@ impl Parser<'_> {
             // If the name is missing, this is a mistake, and no study has this default.
             name: name.unwrap_or_default(),
             notes: of("notes").and_then(|entry| self.text(&entry.node, "notes")),
+            machines: of("machines").map(|entry| self.settings(&entry.node)).unwrap_or_default(),
             targets,
             settings: self.common_settings(of("settings"), of("collectors")),
             parts: self.parts(of("parts"), of("matrix")),

@@ -129,6 +129,8 @@ fn work(
         format: OutputFormat::None,
         progress: Progress::default(),
         repeat: 1,
+        // The coordinator polls the collectors.
+        collect: Vec::new(),
         metrics: LiveMetrics::default(),
         part: Some(of_fleet),
         ..options

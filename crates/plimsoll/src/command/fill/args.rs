@@ -106,6 +106,7 @@ impl Args {
             ("--as", self.has_ledger(), "a renter is one machine"),
             ("--scaling", fleet.scaling, "a fill uploads each object once"),
             ("--start-spread", fleet.start_spread.is_some(), "the hosts of a fill need not start together"),
+            ("--collect", !self.put.common.output.collect.is_empty(), "the report of several hosts has no such values"),
             ("--html", self.put.common.output.html.is_some(), "the report of several hosts is text or --json"),
         ];
         match refused.into_iter().find(|(_, is_given, _)| *is_given) {

@@ -25,7 +25,7 @@ use args::OtherLoad;
 use make_load::InProcess;
 use measure::result::load_line::Found;
 use search::Task;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use study::load_line::search::Bounds;
@@ -40,23 +40,32 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     output.show(&base, &options)
 }
 
-/// Runs the command on several machines. `connect` connects to them, and gets the directory of the search.
-pub fn run_with<M: MakeLoad>(
+/// Runs a search whose loads this number of machines makes, as `load` describes. Shows its progress, and saves all its
+/// levels below `base`.
+///
+/// # Errors
+/// Fails if a level cannot be run or saved. A search that finds no load line is a result, not an error.
+pub fn search_with(
     args: &Args,
-    machines: NonZeroU64,
-    connect: impl FnOnce(&Path) -> Result<M, Failure>,
-) -> Result<ExitCode, Failure> {
-    check_on(args, machines)?;
-    let (base, options) = (directory(args), load::run_options(args.common().0));
-    let output = Output::of(args);
-    let mut connected = connect(&base)?;
-    search::search(task(args, machines, &base, &options.progress), &mut connected)?;
-    drop(connected);
-    output.show(&base, &options)
+    machines: NonZeroUsize,
+    base: &Path,
+    progress: &Progress,
+    load: &mut dyn MakeLoad,
+) -> Result<Found, Failure> {
+    search::search(task(args, many(machines), base, progress), load)
+}
+
+/// Shows the result of a search that was made.
+pub fn show(args: &Args, base: &Path, options: &RunOptions) -> Result<ExitCode, Failure> {
+    Output::of(args).show(base, options)
+}
+
+fn many(machines: NonZeroUsize) -> NonZeroU64 {
+    NonZeroU64::try_from(machines).unwrap_or(NonZeroU64::MIN)
 }
 
 /// Returns the directory of the search.
-fn directory(args: &Args) -> PathBuf {
+pub fn directory(args: &Args) -> PathBuf {
     let given = args.common().0.output.out.clone();
     given.unwrap_or_else(|| saved::default_directory(args.urls().first().map_or("line", String::as_str)))
 }
@@ -120,7 +129,7 @@ fn task<'b>(args: &Args, machines: NonZeroU64, base: &'b Path, progress: &Progre
 
 /// Refuses flags that the search sets itself, and flags that contradict each other. Checks the plan too.
 pub fn check(args: &Args) -> Result<(), Failure> {
-    check_on(args, NonZeroU64::MIN)?;
+    check_on(args, NonZeroUsize::MIN)?;
     match &args.other {
         None => get::plan::of(&args.get).map(|_| ()),
         Some(OtherLoad::Put(args)) => put::plan(&args.put).map(|_| ()),
@@ -130,7 +139,7 @@ pub fn check(args: &Args) -> Result<(), Failure> {
 
 /// Refuses flags that the search sets itself on this number of machines, and flags that contradict each other. Does not
 /// check the plan, because the plan may need files that only the machines have.
-fn check_on(args: &Args, machines: NonZeroU64) -> Result<(), Failure> {
+pub fn check_on(args: &Args, machines: NonZeroUsize) -> Result<(), Failure> {
     let (common, search) = args.common();
     common.output.check_files()?;
     let load = &common.load;
@@ -144,7 +153,7 @@ fn check_on(args: &Args, machines: NonZeroU64) -> Result<(), Failure> {
     if let Some((_, flag, why)) = refused.iter().find(|(given, ..)| *given) {
         return Err(Failure::usage(format!("{flag} cannot be used in a search: {why}")));
     }
-    let Bounds { least, from, to, .. } = search.on.bounds(search, machines);
+    let Bounds { least, from, to, .. } = search.on.bounds(search, many(machines));
     if from < least {
         return Err(Failure::usage(format!(
             "--from: each of the {machines} machines needs at least one operation in flight, so use --from {machines} or more"

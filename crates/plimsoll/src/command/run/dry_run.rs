@@ -49,7 +49,9 @@ fn project(trial: &TrialCommand, assumed: Option<f64>) -> Projected {
             fill::estimate(&args).map(|estimate| of_fill(&args, &estimate, assumed)).unwrap_or_default()
         }
         Ok(LoadCommand::Line(args)) => {
-            Projected { time: Some(line::expected_time::of(&args, NonZeroU64::MIN).longest), ..Projected::default() }
+            let machines = args.common().0.fleet.count().and_then(|count| NonZeroU64::try_from(count).ok());
+            let expected = line::expected_time::of(&args, machines.unwrap_or(NonZeroU64::MIN));
+            Projected { time: Some(expected.longest), ..Projected::default() }
         }
         Err(_) => Projected::default(),
         Ok(command) => command.plan().map(|(plan, _)| of_plan(&plan, assumed)).unwrap_or_default(),

@@ -3,7 +3,6 @@
 
 use crate::console;
 use crate::failure::Failure;
-use crate::progress::Progress;
 use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -20,16 +19,17 @@ const STOP_MAX: Duration = Duration::from_secs(10);
 /// Interval at which interrupts are checked.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Runs the hooks before a trial. Returns `false` if the user interrupted a hook.
+/// Runs the hooks before a trial. Calls `waiting` again and again meanwhile. Returns `false` if the user interrupted a
+/// hook.
 pub fn before(
     hooks: &Hooks,
     environment: &[(String, String)],
     log: &Path,
-    progress: &Progress,
+    waiting: &mut dyn FnMut(),
 ) -> Result<bool, Failure> {
     for (name, command) in [("before", &hooks.before), ("check", &hooks.check)] {
         if let Some(command) = command
-            && !run(name, command, (environment, log), progress)?
+            && !run(name, command, (environment, log), waiting)?
         {
             return Ok(false);
         }
@@ -37,14 +37,15 @@ pub fn before(
     Ok(true)
 }
 
-/// Runs the hook after a trial. Returns `false` if the user interrupted the hook.
+/// Runs the hook after a trial. Calls `waiting` again and again meanwhile. Returns `false` if the user interrupted the
+/// hook.
 pub fn after(
     hooks: &Hooks,
     environment: &[(String, String)],
     log: &Path,
-    progress: &Progress,
+    waiting: &mut dyn FnMut(),
 ) -> Result<bool, Failure> {
-    hooks.after.as_ref().map_or(Ok(true), |command| run("after", command, (environment, log), progress))
+    hooks.after.as_ref().map_or(Ok(true), |command| run("after", command, (environment, log), waiting))
 }
 
 /// A hook that runs while a trial runs. Dropping it stops the hook.
@@ -112,7 +113,7 @@ fn run(
     name: &str,
     command: &str,
     (environment, log): (&[(String, String)], &Path),
-    progress: &Progress,
+    waiting: &mut dyn FnMut(),
 ) -> Result<bool, Failure> {
     let failed = |why: &str| failed(name, why, log);
     let cannot = |error: std::io::Error| failed(&format!("could not run ({error})"));
@@ -122,7 +123,7 @@ fn run(
         if let Some(ended) = process.wait(LOOK).map_err(cannot)? {
             return if ended.status.success() { Ok(true) } else { Err(failed(&format!("failed ({})", ended.status))) };
         }
-        progress.refresh();
+        waiting();
         let interrupted = sys::signals::interrupts().count > 0;
         if interrupted || begun.elapsed() >= TIME_MAX {
             process.kill_group().map_err(cannot)?;

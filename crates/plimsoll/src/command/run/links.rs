@@ -3,7 +3,7 @@
 
 use super::Planned;
 use super::served_address::is_served;
-use super::target_process::TargetProcess;
+use super::target_process::{Place, TargetProcess};
 use crate::command::link::{Held, Holder, PathArgs};
 use crate::failure::Failure;
 use link::{DirectionSpec, LinkSetting, SpecError};
@@ -100,20 +100,21 @@ impl OpenLink {
         self.text == text
     }
 
-    /// Returns the number of the path, and the address of a target's server at its far end. The path and the server are
+    /// Returns the number of the path, and the addresses of a target's servers at its far end. The path and the server are
     /// started if necessary.
-    pub fn serve(&mut self, target: &Target, base: &Path) -> Result<(u32, String), Failure> {
+    pub fn serve(&mut self, target: &Target, base: &Path) -> Result<(u32, Vec<String>), Failure> {
         let path = match self.path.take() {
             Some(path) => path,
             None => Holder::start(&PathArgs::of(&self.setting, self.seed), Held::WithHolder)?,
         };
         let record = self.path.insert(path).record();
         if !self.servers.iter().any(|server| server.is_of(&target.name)) {
-            self.servers.extend(TargetProcess::start(target, base, Some(record))?);
+            let place = Place::of(record).map_err(Failure::could_not_run)?;
+            self.servers.extend(TargetProcess::start(target, base, &place)?);
         }
         let server = self.servers.iter().find(|server| server.is_of(&target.name));
-        let address = server.map(|server| server.address().to_owned()).unwrap_or_default();
-        Ok((record.owner.process, address))
+        let addresses = server.map(|server| server.addresses().to_vec()).unwrap_or_default();
+        Ok((record.owner.process, addresses))
     }
 
     /// Returns the number of the relay to a trial's target. The relay is started if necessary.

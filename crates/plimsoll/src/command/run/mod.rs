@@ -5,6 +5,7 @@ mod dry_run;
 mod flag_mistakes;
 mod hooks;
 mod links;
+mod machines;
 mod run_trials;
 mod served;
 mod served_address;
@@ -19,6 +20,8 @@ use crate::load;
 use crate::progress::{Progress, View};
 use crate::saved::ci_output::CiOutput;
 use crate::saved::{self, OutputFormat};
+pub use machines::NAMING as MACHINE_FLAGS;
+use machines::StudyMachines;
 use measure::ExitStatus;
 use measure::units::ByteSize;
 use report::escape::escape;
@@ -33,7 +36,7 @@ use study::trial_order;
 
 /// The flags of `run`.
 #[derive(clap::Args, Debug)]
-#[command(after_help = AFTER, mut_args(|flag| flag.hide_short_help(false)))]
+#[command(disable_help_flag = true, after_help = AFTER, mut_args(shown))]
 pub struct Args {
     /// Scenario: a YAML file, or - for standard input.
     #[arg(value_name = "SCENARIO")]
@@ -70,6 +73,9 @@ pub struct Args {
     /// Also write the result as an HTML file with charts, which opens offline [default: DIR/report.html].
     #[arg(long, value_name = "FILE", value_parser = load::output_file, num_args = 0..=1)]
     pub html: Option<Option<PathBuf>>,
+    /// The machines that make the loads.
+    #[command(flatten)]
+    machines: machines::Args,
     /// The flags for CI systems.
     #[command(flatten)]
     pub ci: CiOutput,
@@ -80,11 +86,20 @@ pub struct Args {
     /// columns and 20 lines), `line` for one line, or `none` [default: full; line on a smaller terminal].
     #[arg(long, value_enum, value_name = "VIEW", hide_possible_values = true)]
     pub view: Option<View>,
+    /// The flags for help.
+    #[command(flatten)]
+    help: load::Help,
 }
 
 const AFTER: &str = "A scenario has targets, settings (the flags of `get`, `put`, `mix` or `fill` without their dashes) and a matrix of \
     values; see docs/scenarios.md. `plimsoll report DIR` shows a study again, and `plimsoll report DIR/TRIAL` a single \
-    run.";
+    run. --help-all prints every flag.";
+
+/// Shows a flag in the short help text, except flags of machines.
+fn shown(flag: clap::Arg) -> clap::Arg {
+    let is_of_machines = flag.get_help_heading() == Some(machines::HEADING);
+    if is_of_machines { flag } else { flag.hide_short_help(false) }
+}
 
 fn pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or_else(|| format!("`{text}` does not have the form NAME=VALUE"))?;
@@ -125,24 +140,25 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         return console::print(&listed(&variables)).map(|()| ExitCode::SUCCESS);
     }
     let used = validation::set(&text, &args.set, &file);
-    let scenario = match parse(&text, args) {
-        Ok(scenario) => scenario,
+    let (scenario, machines) = match parse(&text, args) {
+        Ok(parsed) => parsed,
         Err(faults) => {
             used.unwrap_or_else(|unused| console::eprintln(&escape(&unused.into_message())));
             return Err(faulty(faults));
         }
     };
     used?;
-    let planned = plan(&scenario, &args.only)?;
+    let planned = plan(&scenario, &args.only, &machines)?;
     if args.dry_run {
         return console::print(&dry_run::text(&scenario, &planned, args.assume, args.full)).map(|()| ExitCode::SUCCESS);
     }
+    machines.refuse(&args.live_metrics)?;
     args.ci.check_files(args.html.as_ref(), args.out.as_deref().or(args.resume.as_deref()))?;
     links::gain_permissions(&planned)?;
     let _publishing = args.live_metrics.start()?;
-    let (base, mut log, done) = run_trials::begin(args, &scenario, &text, planned.len())?;
+    let (base, mut log, done) = run_trials::begin(args, (&scenario, &text), planned.len(), &machines)?;
     let progress = Progress::new(args.view.unwrap_or(View::Full));
-    let ended = run_trials::run_all(&scenario, &planned, &base, (&mut log, &done), &progress);
+    let ended = run_trials::run_all((&scenario, &machines), &planned, &base, (&mut log, &done), &progress);
     drop(progress);
     let broken_off = match &ended {
         Ok(exit) => exit.broken_off(),
@@ -163,19 +179,23 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Parses a scenario. Returns all mistakes of the file: those of its structure, and those in its settings and links.
-fn parse(text: &str, args: &Args) -> Result<Scenario, Vec<Diagnostic>> {
+/// Parses a scenario, and finds the machines that make its loads. Returns all mistakes of the file: those of its structure,
+/// and those in its settings, links and machines.
+fn parse(text: &str, args: &Args) -> Result<(Scenario, StudyMachines), Vec<Diagnostic>> {
     let (mut faults, rest) = match Scenario::parse(text, &args.set, &|name| std::env::var(name).ok()) {
         Ok(scenario) => (Vec::new(), Some(Rest { scenario: Box::new(scenario), incomplete: Vec::new() })),
         Err(Faulty { diagnostics, rest }) => (diagnostics, rest),
     };
     let Some(rest) = rest else { return Err(faults) };
-    faults.extend(validation::mistakes(&rest, &args.only));
-    if faults.is_empty() {
-        return Ok(*rest.scenario);
+    let machines = StudyMachines::of(&rest.scenario, &args.machines);
+    faults.extend(validation::mistakes(&rest, &args.only, machines.as_ref()));
+    match machines {
+        Ok(machines) if faults.is_empty() => Ok((*rest.scenario, machines)),
+        _ => {
+            faults.sort_by_key(|fault| fault.at);
+            Err(faults)
+        }
     }
-    faults.sort_by_key(|fault| fault.at);
-    Err(faults)
 }
 
 /// Returns a list of variables with their defaults and descriptions.
@@ -227,8 +247,8 @@ fn read(path: &Path) -> Result<String, Failure> {
 }
 
 /// Returns the trials that `--only` selects, in order.
-fn plan(scenario: &Scenario, only: &[(String, String)]) -> Result<Vec<Planned>, Failure> {
-    let planned = select(scenario, only).unwrap_or_default();
+fn plan(scenario: &Scenario, only: &[(String, String)], machines: &StudyMachines) -> Result<Vec<Planned>, Failure> {
+    let planned = select(scenario, only, machines).unwrap_or_default();
     if planned.is_empty() {
         let given: Vec<String> = only.iter().map(|(name, value)| format!("{name}={value}")).collect();
         return Err(Failure::usage(format!(
@@ -241,7 +261,7 @@ fn plan(scenario: &Scenario, only: &[(String, String)]) -> Result<Vec<Planned>, 
 }
 
 /// Returns the trials that `only` selects, in order. Returns `None` if the matrix has too many cells.
-fn select(scenario: &Scenario, only: &[(String, String)]) -> Option<Vec<Planned>> {
+fn select(scenario: &Scenario, only: &[(String, String)], machines: &StudyMachines) -> Option<Vec<Planned>> {
     let cells = matrix::cells(scenario)?;
     let is = |name: &str, value: &str, cell: &Cell, target: &str| match name {
         "target" => target == value,
@@ -265,7 +285,7 @@ fn select(scenario: &Scenario, only: &[(String, String)]) -> Option<Vec<Planned>
             target: target.name.clone(),
             repeat: trial.repeat,
             directory: format!("{:03}-{}/{of_target}-{}", trial.cell + 1, cell.directory(scenario), trial.repeat + 1),
-            command: command_of(scenario, cell, target),
+            command: machines.command(command_of(scenario, cell, target)),
             hook_environment: matrix::hook_environment(scenario, cell, target, trial.repeat),
         });
     }

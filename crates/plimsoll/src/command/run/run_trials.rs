@@ -2,6 +2,7 @@
 
 use super::dry_run::projected;
 use super::hooks::{self, During};
+use super::machines::{self, StudyMachines};
 use super::served::Servers;
 use super::{Args, Planned, command};
 use crate::command::load_command::LoadCommand;
@@ -10,7 +11,9 @@ use crate::console;
 use crate::emulated_link;
 use crate::execute::{self, RunOptions};
 use crate::failure::{Exit, Failure};
+use crate::hosts::Agents;
 use crate::live_metrics::LiveMetrics;
+use crate::load;
 use crate::progress::state::Study;
 use crate::progress::state::study::{TrialResult, TrialStatus};
 use crate::progress::{self, Progress};
@@ -18,25 +21,29 @@ use crate::saved::{self, load_line};
 use measure::result::load_line::Found;
 use measure::units::format_span;
 use report::escape::escape;
-use report::number::{byte_rate, rate};
+use report::number::{byte_rate, plural, rate};
 use std::collections::HashSet;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use store::{RECORDS_FILE, STUDY_FILE, SavedFill, StoreError, StoreErrorKind, StudyLog, StudyRecord};
+use store::{
+    End, EndReason, RECORDS_FILE, STUDY_FILE, SavedFill, SavedRun, StoreError, StoreErrorKind, StudyLog, StudyRecord,
+};
 use study::scenario::Scenario;
 
 /// Creates or resumes a study. Returns the directory and the log of the study, and the completed trials.
 pub fn begin(
     args: &Args,
-    scenario: &Scenario,
-    text: &str,
+    (scenario, text): (&Scenario, &str),
     trials: usize,
+    machines: &StudyMachines,
 ) -> Result<(PathBuf, StudyLog, HashSet<String>), Failure> {
     // From here on, the text and the variables are only saved and compared, so remove secrets from both.
     let (text, set) = crate::redact::scenario(text, &args.set);
+    let agents = machines.count().map_or(0, NonZeroUsize::get) as u64;
     let Some(directory) = &args.resume else {
         let base = args.out.clone().unwrap_or_else(|| saved::default_directory(&scenario.name));
-        let log = StudyLog::create(&base, &StudyRecord::scenario(&text, &set, trials as u64))
+        let log = StudyLog::create(&base, &StudyRecord::scenario(&text, &set, trials as u64, agents))
             .map_err(|error| cannot_create(&error, &base))?;
         return Ok((base, log, HashSet::new()));
     };
@@ -48,7 +55,18 @@ pub fn begin(
         _ => Failure::usage(format!("--resume: {error}")),
     })?;
     match records.first() {
-        Some(StudyRecord::Scenario { text: begun, set: with, .. }) if *begun == text && *with == set => {}
+        Some(StudyRecord::Scenario { text: begun, set: with, agents: others, .. })
+            if *begun == text && *with == set =>
+        {
+            if *others != agents {
+                return Err(Failure::usage(format!(
+                    "the study {} was begun on {}, so it cannot be resumed on {}: name as many hosts, or leave out --resume",
+                    directory.display(),
+                    on(*others),
+                    on(agents)
+                )));
+            }
+        }
         _ => {
             return Err(Failure::usage(format!(
                 "the study {} has another scenario or other variables: leave out --resume to start a new study",
@@ -56,22 +74,39 @@ pub fn begin(
             )));
         }
     }
-    let done = records.into_iter().filter_map(|record| match record {
+    // After a loss of agents, the study stopped. Measure this trial again.
+    let of_trial = |record: &StudyRecord| matches!(record, StudyRecord::Trial { .. });
+    let last = records.iter().rposition(of_trial);
+    let done = records.iter().enumerate().filter_map(|(index, record)| match record {
         StudyRecord::Trial { directory: trial, .. } => {
-            let place = directory.join(&trial);
+            let place = directory.join(trial);
             let is_there =
                 place.join(RECORDS_FILE).exists() || place.join(STUDY_FILE).exists() || SavedFill::is_in(&place);
-            is_there.then_some(trial)
+            let is_done = is_there && !(last == Some(index) && has_lost_agents(&place));
+            is_done.then(|| trial.clone())
         }
         _ => None,
     });
-    Ok((directory.clone(), log, done.collect()))
+    let done = done.collect();
+    Ok((directory.clone(), log, done))
+}
+
+/// Describes the number of agents of a study, for a message.
+fn on(agents: u64) -> String {
+    if agents == 0 { "this host alone".to_owned() } else { plural(agents, "host") }
+}
+
+/// Returns whether the run in a directory is partial because it lost agents.
+fn has_lost_agents(directory: &Path) -> bool {
+    let run = SavedRun::read(directory).ok();
+    let end = run.and_then(|run| run.end);
+    matches!(end, Some(End { reason: EndReason::AgentsLost { .. }, .. }))
 }
 
 /// Runs the missing trials. Returns the interrupt if the user stopped the trials, and otherwise [`Exit::Good`]. The
 /// results of the trials determine the exit code later, when they are shown.
 pub fn run_all(
-    scenario: &Scenario,
+    (scenario, machines): (&Scenario, &StudyMachines),
     planned: &[Planned],
     base: &Path,
     (log, done): (&mut StudyLog, &HashSet<String>),
@@ -79,7 +114,8 @@ pub fn run_all(
 ) -> Result<Exit, Failure> {
     progress.update(|state| state.study = Some(overview(scenario, planned, done)));
     let missing: Vec<&Planned> = planned.iter().filter(|trial| !done.contains(&trial.directory)).collect();
-    let mut servers = Servers::start(scenario, base, &missing)?;
+    let mut servers = Servers::start(scenario, base, &missing, machines.serve_at())?;
+    let mut agents = if missing.is_empty() { None } else { machines.connect()? };
     let begun = Instant::now();
     for (number, trial) in missing.iter().enumerate() {
         let left = match number {
@@ -116,7 +152,7 @@ pub fn run_all(
             target: trial.target.clone(),
             repeat: u64::from(trial.repeat) + 1,
         });
-        let Some(result) = run_with_hooks(&servers.resolved(trial)?, base, progress)? else {
+        let Some(result) = run_with_hooks(&servers.resolved(trial)?, base, (progress, agents.as_mut()))? else {
             return Ok(progress::exit_of_interrupt());
         };
         console::eprintln_progress(&format!("    {}", result.text));
@@ -153,29 +189,53 @@ fn cannot_save(error: &StoreError) -> Failure {
 }
 
 /// Runs a trial with its hooks. The hook `after` runs even if the trial fails.
-fn run_with_hooks(trial: &Planned, base: &Path, progress: &Progress) -> Result<Option<TrialResult>, Failure> {
+fn run_with_hooks(
+    trial: &Planned,
+    base: &Path,
+    (progress, mut agents): (&Progress, Option<&mut Agents>),
+) -> Result<Option<TrialResult>, Failure> {
+    let command = command(&trial.command)?;
+    if let Some(agents) = &agents {
+        agents.count_for(&command.common().fleet)?;
+    }
     let (hooks, hook_output) = (&trial.command.hooks, base.join(format!("{}.hooks.log", trial.directory)));
-    let measured = match hooks::before(hooks, &trial.hook_environment, &hook_output, progress) {
-        Ok(true) => During::start(hooks, &trial.hook_environment, &hook_output).and_then(|during| {
-            let result = run_trial(trial, base, progress);
+    let environment = &trial.hook_environment;
+    let prepared = hooks::before(hooks, environment, &hook_output, &mut waiting(progress, &mut agents));
+    let measured = match prepared {
+        Ok(true) => During::start(hooks, environment, &hook_output).and_then(|during| {
+            let result = run_trial((trial, command), base, (progress, agents.as_deref_mut()));
             drop(during);
             result
         }),
         Ok(false) => Ok(None),
         Err(failure) => Err(failure),
     };
-    let cleaned = hooks::after(hooks, &trial.hook_environment, &hook_output, progress);
+    let cleaned = hooks::after(hooks, environment, &hook_output, &mut waiting(progress, &mut agents));
     match (measured?, cleaned?) {
         (result, true) => Ok(result),
         (_, false) => Ok(None),
     }
 }
 
+/// Returns what to do again and again while a hook runs: show the progress, and keep the connections to agents.
+fn waiting(progress: &Progress, agents: &mut Option<&mut Agents>) -> impl FnMut() {
+    move || {
+        progress.refresh();
+        agents.iter_mut().for_each(|agents| agents.renew_leases());
+    }
+}
+
 /// Runs a trial and returns its result, or `None` if the user interrupted it. If an earlier attempt left files in
 /// the directory of the trial, a fill continues there. Other trials replace the directory.
-fn run_trial(trial: &Planned, base: &Path, progress: &Progress) -> Result<Option<TrialResult>, Failure> {
+fn run_trial(
+    (trial, command): (&Planned, LoadCommand),
+    base: &Path,
+    (progress, agents): (&Progress, Option<&mut Agents>),
+) -> Result<Option<TrialResult>, Failure> {
     let directory = base.join(&trial.directory);
-    let command = command(&trial.command)?;
+    if let Some(agents) = agents {
+        return on_agents(agents, (trial, &command), &directory, progress);
+    }
     let link = emulated_link::prepare(command.link())?;
     emulated_link::within(link.as_ref(), || run_command(command, directory, progress))
 }
@@ -186,15 +246,41 @@ fn run_command(command: LoadCommand, directory: PathBuf, progress: &Progress) ->
     }
     saved::remove_earlier(&directory)?;
     match command {
-        LoadCommand::Line(args) => Ok(match line::search(*args, &directory, progress)? {
-            Found::Interrupted { .. } => None,
-            _ => {
-                let line = load_line::read(&directory)?;
-                Some(TrialResult { word: line.result.word, text: line.sentence() })
-            }
-        }),
+        LoadCommand::Line(args) => {
+            let found = line::search(*args, &directory, progress)?;
+            of_search(found, &directory)
+        }
         command => run_load(&command, directory, progress),
     }
+}
+
+/// Runs a trial on agents, and returns its result, or `None` if the user interrupted it.
+fn on_agents(
+    agents: &mut Agents,
+    (trial, command): (&Planned, &LoadCommand),
+    directory: &Path,
+    progress: &Progress,
+) -> Result<Option<TrialResult>, Failure> {
+    saved::remove_earlier(directory)?;
+    let common = command.common();
+    let mut loads = agents.assign(machines::words(&trial.command), &common.fleet)?;
+    if let LoadCommand::Line(args) = command {
+        let count = common.fleet.count().unwrap_or(NonZeroUsize::MIN);
+        let found = line::search_with(args, count, directory, progress, &mut loads)?;
+        return of_search(found, directory);
+    }
+    let options = RunOptions { repeat: 1, progress: progress.clone(), ..load::run_options(common) };
+    let made = match loads.make_run(directory, &options, common.fleet.scaling) {
+        Err(Failure::Message(Exit::Interrupted(_), _)) => return Ok(None),
+        made => made?,
+    };
+    if let Some(why) = made.loss_of_all() {
+        return Err(Failure::could_not_run(why));
+    }
+    for lost in made.losses() {
+        console::eprintln(&format!("    {lost}"));
+    }
+    Ok(of_run(&made.run))
 }
 
 /// Runs a trial with a single load in this directory, and returns its result, or `None` if the user interrupted it.
@@ -207,9 +293,23 @@ fn run_load(command: &LoadCommand, directory: PathBuf, progress: &Progress) -> R
         LoadCommand::Mix(args) => mix::remembered(args, mix::unlisted(args, &plan)?.as_ref(), run),
         _ => run(),
     }?;
+    Ok(of_run(&saved))
+}
+
+/// Returns the result of a run, or `None` if the user interrupted it.
+fn of_run(saved: &SavedRun) -> Option<TrialResult> {
     let summary = saved.summary();
     let metrics = [summary.ok_rate().map(rate), summary.goodput().map(byte_rate)];
     let text = metrics.into_iter().flatten().collect::<Vec<_>>().join(", ");
-    let word = report::result::of(&saved).word;
-    Ok((!saved::was_interrupted(&saved)).then_some(TrialResult { word, text }))
+    let word = report::result::of(saved).word;
+    (!saved::was_interrupted(saved)).then_some(TrialResult { word, text })
+}
+
+/// Returns the result of a search in this directory, or `None` if the user interrupted it.
+fn of_search(found: Found, directory: &Path) -> Result<Option<TrialResult>, Failure> {
+    if let Found::Interrupted { .. } = found {
+        return Ok(None);
+    }
+    let line = load_line::read(directory)?;
+    Ok(Some(TrialResult { word: line.result.word, text: line.sentence() }))
 }

@@ -8,12 +8,28 @@ use study::scenario::TargetServer;
 
 /// Address of every server in a plan. The domain `invalid` never has an address (RFC 6761).
 const PLACEHOLDER: &str = "http://served.invalid";
+/// Part of the addresses of all servers of a cluster in a plan.
+const DOMAIN: &str = "served.invalid";
 /// Word in settings for the address of the target's server.
 const WORD: &str = "served";
 
-/// Values of `url-file` that select objects from the list of the target's server: all objects, or only the objects that
-/// the first server of a cluster owns.
-const LISTS: [(&str, bool); 2] = [("--url-file=served/all", false), ("--url-file=served/own", true)];
+/// Objects from the list of the target's server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Listed {
+    /// All objects, at the first server.
+    All,
+    /// The objects that the first server of a cluster owns.
+    Own,
+    /// One object of each server of a cluster, at its owner.
+    Each,
+}
+
+/// Values of `url-file` that select objects from the list of the target's server.
+const LISTS: [(&str, Listed); 3] = [
+    ("--url-file=served/all", Listed::All),
+    ("--url-file=served/own", Listed::Own),
+    ("--url-file=served/each", Listed::Each),
+];
 /// Maximum number of objects that such a value selects. Each object becomes a word of the command line.
 const LISTED_MAX: u64 = 1000;
 
@@ -36,13 +52,30 @@ pub fn with_placeholder(mut command: TrialCommand, server: &TargetServer) -> Tri
 /// Replaces a value of [`LISTS`] by the URLs of the objects of the target's server. Returns other words unchanged. If
 /// the target has another kind of server, returns every word unchanged.
 fn with_list(word: String, server: &TargetServer) -> Vec<String> {
-    let Some((_, own)) = LISTS.into_iter().find(|(list, _)| *list == word) else { return vec![word] };
+    let Some((_, listed)) = LISTS.into_iter().find(|(list, _)| *list == word) else { return vec![word] };
     let TargetServer::Serve(settings) = server else { return vec![word] };
     // If the flags of the server are faulty, this is reported, and the list is not known.
     let Ok(serve) = serve::Args::parse(flags(settings)) else { return vec![WORD.to_owned()] };
-    let paths = serve.stand_in.listed_paths(LISTED_MAX).filter(|path| !own || serve.stand_in.is_own(path));
-    let urls: Vec<String> = paths.map(|path| format!("{WORD}{path}")).collect();
+    let set = &serve.stand_in;
+    let urls: Vec<String> = match listed {
+        Listed::All => set.listed_paths(LISTED_MAX).map(|path| format!("{WORD}{path}")).collect(),
+        Listed::Own => set
+            .listed_paths(LISTED_MAX)
+            .filter(|path| set.owner(path) == 0)
+            .map(|path| format!("{WORD}{path}"))
+            .collect(),
+        Listed::Each => {
+            let first_of = |index: usize| set.listed_paths(LISTED_MAX).find(|path| set.owner(path) == index);
+            let url = |index: usize| first_of(index).map(|path| format!("{}{path}", placeholder(index)));
+            (0..set.servers().get()).filter_map(url).collect()
+        }
+    };
     if urls.is_empty() { vec![word] } else { urls }
+}
+
+/// Returns the address of a server of a cluster in a plan.
+fn placeholder(index: usize) -> String {
+    if index == 0 { PLACEHOLDER.to_owned() } else { format!("http://{index}.{DOMAIN}") }
 }
 
 /// If the study starts an S3 server or a renter, returns flags with its keys or its password. The keys and the password
@@ -64,15 +97,19 @@ fn credentials(arguments: &[String]) -> Vec<String> {
 
 /// Returns whether a trial needs a server that the study starts.
 pub fn is_served(trial: &Planned) -> bool {
-    trial.command.arguments.iter().any(|word| word.contains(PLACEHOLDER))
+    trial.command.arguments.iter().any(|word| word.contains(DOMAIN))
 }
 
-/// Returns a trial with the address of its server, and with the number of its link.
-pub fn with_address(trial: &Planned, address: Option<&str>, link: Option<u32>) -> Planned {
-    let shown = address.unwrap_or(PLACEHOLDER);
-    let arguments = trial.command.arguments.iter().map(|word| word.replace(PLACEHOLDER, shown));
+/// Returns a trial with the addresses of its servers, and with the number of its link. A target that the study does not
+/// start has no addresses.
+pub fn with_addresses(trial: &Planned, addresses: &[String], link: Option<u32>) -> Planned {
+    let with_all = |word: &String| {
+        let all = addresses.iter().enumerate();
+        all.fold(word.clone(), |word, (index, address)| word.replace(&placeholder(index), address))
+    };
+    let arguments = trial.command.arguments.iter().map(with_all);
     let link = link.map(|number| format!("--link={number}"));
-    let named = address.map(|address| ("PLIMSOLL_SERVED".to_owned(), address.to_owned()));
+    let named = addresses.first().map(|address| ("PLIMSOLL_SERVED".to_owned(), address.clone()));
     Planned {
         command: TrialCommand { arguments: arguments.chain(link).collect(), ..trial.command.clone() },
         hook_environment: trial.hook_environment.iter().cloned().chain(named).collect(),
@@ -89,8 +126,14 @@ mod tests {
     fn only_the_word_itself_is_replaced() {
         let words = ["served/a", "served", "servedx", "--endpoint=served", "--header=X: served", "http://h/served"];
         let arguments = words.map(str::to_owned).to_vec();
-        let command =
-            TrialCommand { name: "get".into(), arguments, positions: Vec::new(), link: None, hooks: Hooks::default() };
+        let command = TrialCommand {
+            name: "get".into(),
+            arguments,
+            positions: Vec::new(),
+            link: None,
+            agents: None,
+            hooks: Hooks::default(),
+        };
         let found = with_placeholder(command, &TargetServer::Start(String::new())).arguments;
         let at = |rest: &str| format!("{PLACEHOLDER}{rest}");
         assert_eq!(found[..2], [at("/a"), at("")]);
@@ -112,13 +155,20 @@ mod tests {
         let urls = |word: &str| {
             let arguments = vec!["--concurrency=1".to_owned(), word.to_owned()];
             let hooks = Hooks::default();
-            let command = TrialCommand { name: "get".into(), arguments, positions: Vec::new(), link: None, hooks };
+            let command =
+                TrialCommand { name: "get".into(), arguments, positions: Vec::new(), link: None, agents: None, hooks };
             with_placeholder(command, &server).arguments[1..].to_vec()
         };
         let all = urls("--url-file=served/all");
         assert_eq!((all.len(), all[0].as_str()), (30, "http://served.invalid/bucket/1KiB-000000"));
         let own = urls("--url-file=served/own");
         assert!(own.len() > 3 && own.len() < 20 && own.iter().all(|url| all.contains(url)), "{own:?}");
+        let each = urls("--url-file=served/each");
+        let hosts: Vec<&str> = each.iter().map(|url| url.split('/').nth(2).unwrap()).collect();
+        assert_eq!(hosts, ["served.invalid", "1.served.invalid", "2.served.invalid"]);
+        let paths =
+            |urls: &[String]| urls.iter().map(|url| url.rsplit('/').next().unwrap().to_owned()).collect::<Vec<_>>();
+        assert!(paths(&each).iter().all(|path| paths(&all).contains(path)) && own.contains(&each[0]), "{each:?}");
         assert_eq!(urls("--url-file=served/else"), ["--url-file=http://served.invalid/else"]);
     }
 

@@ -1,6 +1,7 @@
 //! The process of a server that a study starts for a target: `plimsoll serve`, or any command. With a link, the process runs
 //! at the far end.
 
+use crate::command::serve;
 use crate::failure::Failure;
 use link::state::{Ends, Record, Side};
 use report::escape::escape;
@@ -28,7 +29,8 @@ const LISTEN: &str = "PLIMSOLL_LISTEN";
 /// A server for the trials of one target. Dropping it ends the process.
 pub struct TargetProcess {
     target: String,
-    address: String,
+    /// The schemes, hosts and ports of the server, or of all servers of a cluster.
+    addresses: Vec<String>,
     process: ServerProcess,
 }
 
@@ -40,21 +42,27 @@ enum ServerProcess {
     Command(Process),
 }
 
-/// The network in which a server runs.
-struct Place {
+/// The network in which a server runs, and its address there.
+pub struct Place {
     address: IpAddr,
     /// Network of the far end of a link; `None` for the network of this host.
     network: Option<Network>,
 }
 
 impl Place {
-    fn of(link: Option<&Record>) -> Result<Self, String> {
-        match link.map(|record| (record, &record.ends)) {
-            Some((record, Ends::Tun { address, .. })) => {
-                let network = record.network(Side::Far).map_err(|error| error.to_string())?;
+    /// Returns this address in the network of this host.
+    pub fn here(address: IpAddr) -> Self {
+        Self { address, network: None }
+    }
+
+    /// Returns the far end of a link.
+    pub fn of(link: &Record) -> Result<Self, String> {
+        match &link.ends {
+            Ends::Tun { address, .. } => {
+                let network = link.network(Side::Far).map_err(|error| error.to_string())?;
                 Ok(Self { address: *address, network })
             }
-            _ => Ok(Self { address: Ipv4Addr::LOCALHOST.into(), network: None }),
+            _ => Ok(Self::here(Ipv4Addr::LOCALHOST.into())),
         }
     }
 
@@ -79,26 +87,25 @@ impl Place {
 impl TargetProcess {
     /// Starts the server of a target, and waits until it listens. Returns `None` for a target without a server. `base` is the
     /// directory of the study.
-    pub fn start(target: &Target, base: &Path, link: Option<&Record>) -> Result<Option<Self>, Failure> {
+    pub fn start(target: &Target, base: &Path, place: &Place) -> Result<Option<Self>, Failure> {
         let Some(server) = &target.server else { return Ok(None) };
         let name = &target.name;
         let failed = |why: String| {
             Failure::could_not_run(format!("the server of target `{}` could not start: {why}", escape(name)))
         };
-        let place = Place::of(link).map_err(failed)?;
-        let (process, address) = match server {
-            TargetServer::Serve(settings) => serve(&flags(settings), &place).map_err(failed)?,
+        let (process, addresses) = match server {
+            TargetServer::Serve(settings) => serve(&flags(settings), place).map_err(failed)?,
             TargetServer::Start(command) => {
                 let log = base.join(format!("{}.server.log", directory_name(name)));
-                start(command, &place, &log).map_err(failed)?
+                start(command, place, &log).map_err(failed)?
             }
         };
-        Ok(Some(Self { target: name.clone(), address, process }))
+        Ok(Some(Self { target: name.clone(), addresses, process }))
     }
 
-    /// Returns the scheme, host and port of the server.
-    pub fn address(&self) -> &str {
-        &self.address
+    /// Returns the scheme, host and port of the server, or of all servers of a cluster.
+    pub fn addresses(&self) -> &[String] {
+        &self.addresses
     }
 
     /// Returns whether this is the server of the target with this name.
@@ -107,8 +114,10 @@ impl TargetProcess {
     }
 }
 
-/// Starts `plimsoll serve`. Returns its process and its address.
-fn serve(flags: &[String], place: &Place) -> Result<(ServerProcess, String), String> {
+/// Starts `plimsoll serve`. Returns its process and its addresses.
+fn serve(flags: &[String], place: &Place) -> Result<(ServerProcess, Vec<String>), String> {
+    // The flags were checked before.
+    let servers = serve::Args::parse(flags.iter().cloned()).map_or(1, |args| args.stand_in.servers().get());
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let listen = format!("--listen={}", SocketAddr::new(place.address, 0));
     let mut command = Command::new(program);
@@ -118,10 +127,12 @@ fn serve(flags: &[String], place: &Place) -> Result<(ServerProcess, String), Str
     place.host(&mut command)?;
     let mut process = command.spawn().map_err(|error| error.to_string())?;
     let mut output = process.stdout.take().map(BufReader::new);
-    match output.as_mut().and_then(address_in) {
-        Some(address) => {
+    let addresses: Option<Vec<String>> =
+        output.as_mut().and_then(|output| (0..servers).map(|_| address_in(output)).collect());
+    match addresses {
+        Some(addresses) => {
             discard(output);
-            Ok((ServerProcess::Serve(process), address))
+            Ok((ServerProcess::Serve(process), addresses))
         }
         None => {
             let mut told = String::new();
@@ -135,7 +146,7 @@ fn serve(flags: &[String], place: &Place) -> Result<(ServerProcess, String), Str
 }
 
 /// Starts a command of the user, and waits until something listens on its address.
-fn start(command: &str, place: &Place, log: &Path) -> Result<(ServerProcess, String), String> {
+fn start(command: &str, place: &Place, log: &Path) -> Result<(ServerProcess, Vec<String>), String> {
     let text = |error: std::io::Error| error.to_string();
     let address = place.free_address().map_err(text)?;
     let output = File::options().create(true).append(true).open(log).map_err(text)?;
@@ -160,7 +171,7 @@ fn start(command: &str, place: &Place, log: &Path) -> Result<(ServerProcess, Str
             ));
         }
     }
-    Ok((ServerProcess::Command(process), format!("http://{address}")))
+    Ok((ServerProcess::Command(process), vec![format!("http://{address}")]))
 }
 
 /// Reads the address of a server, such as `http://127.0.0.1:40123`, from the server's output. Returns `None` if the

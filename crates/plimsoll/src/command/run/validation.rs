@@ -1,6 +1,7 @@
 //! Checks of a study before it starts. The checks report the position of every mistake.
 
 use super::flag_mistakes::{Checks, FlagMistake};
+use super::machines::{self, StudyMachines};
 use super::{Planned, command, links, select};
 use crate::command::load_command::LoadCommand;
 use crate::command::schema::scenario::{COMMANDS, NO_SETTINGS};
@@ -34,21 +35,37 @@ fn is_in(name: &str, names: &[String]) -> bool {
 }
 
 /// Returns the mistakes that the parser of scenarios cannot find, because they are in the values of settings, in the
-/// order of the file. `only` selects trials, as in [`select`].
-pub fn mistakes(Rest { scenario, incomplete }: &Rest, only: &[(String, String)]) -> Vec<Diagnostic> {
+/// order of the file. `only` selects trials, as in [`select`]. `machines` make the loads, unless the scenario has a mistake
+/// in them.
+pub fn mistakes(
+    Rest { scenario, incomplete }: &Rest,
+    only: &[(String, String)],
+    machines: Result<&StudyMachines, &Diagnostic>,
+) -> Vec<Diagnostic> {
     let mut faults = [names(scenario), servers(scenario, incomplete)].concat();
-    let planned = match select(scenario, only) {
+    let are_incomplete = scenario.machines.iter().any(|setting| is_in(&setting.name, incomplete));
+    let machines = match machines {
+        Ok(machines) if !are_incomplete => machines,
+        // The machines are not known, so check the trials as if this host made their loads.
+        Ok(_) => &StudyMachines::HERE,
+        Err(fault) => {
+            faults.extend((!are_incomplete).then(|| fault.clone()));
+            &StudyMachines::HERE
+        }
+    };
+    let planned = match select(scenario, only, machines) {
         // The caller reports a selection without trials. Nothing says then which trials are meant.
-        Some(planned) if planned.is_empty() => select(scenario, &[]).unwrap_or_default(),
+        Some(planned) if planned.is_empty() => select(scenario, &[], machines).unwrap_or_default(),
         Some(planned) => planned,
         None => {
             let axis = scenario.parts.iter().flat_map(|part| &part.axes).next_back();
             let why = format!("the matrix has more than {} cells; remove values or axes", matrix::CELLS_MAX);
             faults.push(Diagnostic::new(axis.map_or(Position::START, |axis| axis.at), why));
-            select(&axis_by_axis(scenario), only).unwrap_or_default()
+            select(&axis_by_axis(scenario), only, machines).unwrap_or_default()
         }
     };
     faults.extend(settings(&planned, incomplete));
+    faults.extend(machines.check(&planned));
     let is_faulty = |at: &Position| faults.iter().any(|fault| fault.at == *at);
     let links = links::check(&planned, &|trial| {
         let mut urls = trial.positions.iter().filter(|(name, _)| name.starts_with("url"));
@@ -119,7 +136,11 @@ fn names(scenario: &Scenario) -> Vec<Diagnostic> {
     let named = settings.map(|setting| (setting.name.as_str(), setting.at));
     let axes = scenario.parts.iter().flat_map(|part| &part.axes).map(|axis| (axis.name.as_str(), axis.at));
     for (name, at) in named.chain(axes).filter(|(name, _)| NO_SETTINGS.contains(name)) {
-        let instead = if name == "repeat" { "; write `repeats` next to `targets`" } else { "" };
+        let instead = match name {
+            "repeat" => "; write `repeats` next to `targets`",
+            name if machines::NAMING.contains(&name) => "; write it in `machines`, next to `targets`",
+            _ => "",
+        };
         faults.push(Diagnostic::new(at, format!("`{name}` is not a setting of a scenario; leave it out{instead}")));
     }
     let mut directories: Vec<String> = Vec::new();
@@ -202,23 +223,27 @@ fn of_trial(trial: &TrialCommand, incomplete: &[String]) -> Vec<Diagnostic> {
         let name = word.strip_prefix("--").map(|flag| flag.split('=').next().unwrap_or(flag));
         !name.is_some_and(|name| NO_SETTINGS.contains(&name))
     };
-    let arguments: Vec<String> = trial.arguments.iter().filter(is_setting).cloned().collect();
+    let (naming, others): (Vec<String>, Vec<String>) =
+        trial.arguments.iter().cloned().partition(|word| machines::is_naming(word));
+    let arguments: Vec<String> = others.iter().filter(is_setting).cloned().collect();
     // In a search, the kind of load (`put` or `mix`) precedes all flags.
     let loaded = arguments.first().filter(|word| trial.name == "line" && COMMANDS.contains(&word.as_str()));
     let is_known = COMMANDS.contains(&trial.name.as_str());
     let one = |flag: &str| {
         if is_known {
-            return flag_mistake(&trial.name, loaded.map(String::as_str), flag);
+            return flag_mistake(&trial.name, loaded.map(String::as_str), flag, &naming);
         }
         // If the command is unknown, its flag may be a flag of any command.
-        let mistakes: Option<Vec<String>> = COMMANDS.iter().map(|name| flag_mistake(name, None, flag)).collect();
+        let mistakes: Option<Vec<String>> =
+            COMMANDS.iter().map(|name| flag_mistake(name, None, flag, &naming)).collect();
         let mut mistakes = mistakes?;
         let about_value = mistakes.iter().position(|message| !message.starts_with("unknown flag"));
         Some(mistakes.swap_remove(about_value.unwrap_or_default()))
     };
     let all = |arguments: &[String]| {
-        let trial = TrialCommand { arguments: arguments.to_vec(), ..trial.clone() };
-        command(&trial).and_then(|command| command.check()).err().map(Failure::into_message)
+        let trial = TrialCommand { arguments: [arguments, &naming].concat(), ..trial.clone() };
+        let checked = command(&trial).and_then(|mut command| machines::check(&mut command, &trial));
+        checked.err().map(Failure::into_message)
     };
     let checks = Checks { arguments: &arguments, one: &one, all: &all };
     let mut faults: Vec<Diagnostic> =
@@ -233,9 +258,11 @@ fn of_trial(trial: &TrialCommand, incomplete: &[String]) -> Vec<Diagnostic> {
     faults
 }
 
-/// Returns the mistake in a single flag of a command that makes load.
-fn flag_mistake(command: &str, loaded: Option<&str>, flag: &str) -> Option<String> {
-    let typed = ["plimsoll", command].into_iter().chain(loaded).chain([flag, "http://127.0.0.1/"]);
+/// Returns the mistake in a single flag of a command that makes load. `naming` has the flags that name its machines, because
+/// some flags need them.
+fn flag_mistake(command: &str, loaded: Option<&str>, flag: &str, naming: &[String]) -> Option<String> {
+    let naming = naming.iter().map(String::as_str);
+    let typed = ["plimsoll", command].into_iter().chain(loaded).chain([flag, "http://127.0.0.1/"]).chain(naming);
     LoadCommand::parse(typed.map(Into::into)).err().map(Failure::into_message)
 }
 

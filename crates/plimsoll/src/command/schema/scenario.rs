@@ -4,6 +4,7 @@
 //! The schema is generated from the parser of the command line, so it is always up to date. In the schema, a setting is
 //! a text, a number, a boolean, or a list of such values. Only the program checks the values.
 
+use crate::command::run::MACHINE_FLAGS;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use study::scenario::{Hooks, LINK, Order};
@@ -13,18 +14,13 @@ use study::scenario::{Hooks, LINK, Order};
 pub const COMMANDS: [&str; 5] = ["get", "put", "mix", "line", "fill"];
 /// Flags that are not settings. The study itself selects the runs, their number and directories, and the form of the
 /// results.
-pub const NO_SETTINGS: [&str; 25] = [
+pub const NO_SETTINGS: [&str; 20] = [
     "hosts",
     "fleet",
     "fleet-creds",
     "fleet-ca",
-    "agents",
     "agents-wait",
     "ssh",
-    "pair",
-    "scaling",
-    "tolerate-lost",
-    "start-spread",
     "agent-program",
     "out",
     "json",
@@ -43,6 +39,9 @@ pub const NO_SETTINGS: [&str; 25] = [
 
 /// Flags of `serve` that the study sets itself, or that print help.
 const NO_SERVE_SETTINGS: [&str; 4] = ["listen", "stop-after", "help", "help-all"];
+
+/// Flags of `run` in the key `machines`, in addition to those that name machines.
+const OF_MACHINES: [&str; 2] = ["agents", "serve-at"];
 
 /// Returns the schema of a scenario.
 pub fn schema(cli: &clap::Command) -> Value {
@@ -81,6 +80,7 @@ pub fn schema(cli: &clap::Command) -> Value {
                     },
                 ]},
             },
+            "machines": machines(cli),
             "targets": {
                 "type": "object",
                 "minProperties": 1,
@@ -201,6 +201,25 @@ fn serve(cli: &clap::Command) -> Value {
     json!({
         "type": "object",
         "description": "Flags of `plimsoll serve` for a server that the study starts and stops. In other settings, `served` is the address of this server.",
+        "additionalProperties": false,
+        "properties": properties,
+    })
+}
+
+/// Returns the flags that name the machines of a study.
+fn machines(cli: &clap::Command) -> Value {
+    let flags = cli.find_subcommand("run").into_iter().flat_map(clap::Command::get_arguments);
+    let flags = flags.filter_map(|flag| Some((flag.get_long()?, flag.get_help())));
+    let properties: Map<String, Value> = flags
+        .filter(|(name, _)| MACHINE_FLAGS.contains(name) || OF_MACHINES.contains(name))
+        .map(|(name, help)| {
+            let about = help.map(ToString::to_string).unwrap_or_default();
+            (name.to_owned(), json!({"$ref": "#/$defs/values", "description": about}))
+        })
+        .collect();
+    json!({
+        "type": "object",
+        "description": "Hosts or agents that make the loads (docs/fleet.md). Without this key, this host makes them.",
         "additionalProperties": false,
         "properties": properties,
     })

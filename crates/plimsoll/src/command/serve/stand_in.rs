@@ -316,9 +316,14 @@ impl StandInArgs {
         (0..self.list.unwrap_or(0).min(most)).map(|index| self.path(index))
     }
 
-    /// Returns whether the first server of the cluster owns the object with this path.
-    pub fn is_own(&self, path: &str) -> bool {
-        server::owner(path, self.cluster.unwrap_or(NonZeroUsize::MIN)) == 0
+    /// Returns the number of servers.
+    pub fn servers(&self) -> NonZeroUsize {
+        self.cluster.unwrap_or(NonZeroUsize::MIN)
+    }
+
+    /// Returns the index of the server that owns the object with this path.
+    pub fn owner(&self, path: &str) -> usize {
+        server::owner(path, self.servers())
     }
 }
 

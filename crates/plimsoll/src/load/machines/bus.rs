@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Heading of the flags of a run on several hosts in help texts.
-pub(super) const HEADING: &str = "Hosts";
+pub const HEADING: &str = "Hosts";
 
 /// The flags of the message bus.
 #[derive(clap::Args, Clone, Debug)]

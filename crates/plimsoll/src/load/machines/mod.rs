@@ -4,9 +4,11 @@ pub mod bus;
 
 use super::{count, positive_span};
 use crate::failure::Failure;
-use bus::HEADING;
+pub use bus::HEADING;
 use fleet::hosts::{AGENTS_MAX, parse_hosts};
+use measure::units::format_span;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The flags of a run on several hosts.
@@ -104,7 +106,7 @@ pub fn refuse(args: &super::Args) -> Result<(), Failure> {
 
 /// Returns the failure for a command that does not support these machines.
 fn unsupported(machines: &Machines) -> Failure {
-    Failure::usage(format!("{} works with get, put, mix, line and fill", machines.flag()))
+    Failure::usage(format!("{} works with get, put, mix, line, fill and run", machines.flag()))
 }
 
 /// The machines that make a load together.
@@ -126,6 +128,42 @@ impl Machines {
 }
 
 impl Args {
+    /// Returns the number of machines, if it is known.
+    pub fn count(&self) -> Option<NonZeroUsize> {
+        self.hosts.as_ref().and_then(|hosts| NonZeroUsize::new(hosts.0.len())).or(self.agents)
+    }
+
+    /// Returns these flags with at most this number of machines, which are the first ones.
+    pub fn first(mut self, count: NonZeroUsize) -> Self {
+        self.hosts.iter_mut().for_each(|hosts| hosts.0.truncate(count.get()));
+        self.agents = self.agents.map(|agents| agents.min(count));
+        self
+    }
+
+    /// Returns the words of a command line with these flags.
+    pub fn words(&self) -> Vec<String> {
+        let Self { hosts, bus, agents, agents_wait, ssh, pair, scaling, tolerate_lost, start_spread, agent_program } =
+            self;
+        let bus::Args { fleet, fleet_creds, fleet_ca } = bus;
+        let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+        let flag = |(name, value): (&str, Option<String>)| value.map(|value| format!("--{name}={value}"));
+        let with_values = [
+            ("hosts", hosts.as_ref().map(|hosts| hosts.0.join(","))),
+            ("ssh", ssh.clone()),
+            ("agent-program", agent_program.clone()),
+            ("fleet", fleet.clone()),
+            ("fleet-creds", path(fleet_creds)),
+            ("fleet-ca", path(fleet_ca)),
+            ("agents", agents.map(|agents| agents.to_string())),
+            ("agents-wait", agents_wait.map(format_span)),
+            ("tolerate-lost", tolerate_lost.map(|lost| lost.to_string())),
+            ("start-spread", start_spread.map(format_span)),
+        ];
+        let switches = [("pair", *pair), ("scaling", *scaling)];
+        let switches = switches.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| format!("--{name}"));
+        with_values.into_iter().filter_map(flag).chain(switches).collect()
+    }
+
     /// Returns the machines, if a flag names them.
     pub fn machines(&self) -> Option<Machines> {
         let hosts = self.hosts.clone().map(Machines::Hosts);
@@ -161,6 +199,38 @@ pub fn remote_path(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
+
+    #[derive(Parser, Debug)]
+    struct Flags {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn the_words_of_flags_are_parsed_as_the_same_flags() {
+        let parsed = |words: Vec<String>| {
+            Flags::try_parse_from(std::iter::once("plimsoll".to_owned()).chain(words)).expect("valid flags").args
+        };
+        let of = |text: &str| parsed(text.split(' ').map(str::to_owned).collect());
+        let hosts =
+            of("--hosts=c-{1...3} --ssh=s --agent-program=/p --pair --scaling --tolerate-lost=1 --start-spread=1.5ms");
+        let bus = of("--fleet=nats://b:1 --fleet-creds=/c --fleet-ca=/a --agents=3 --agents-wait=1m30s");
+        for (flags, shown) in [
+            (
+                hosts.clone(),
+                "--hosts=c-1,c-2,c-3 --ssh=s --agent-program=/p --tolerate-lost=1 --start-spread=1.5ms --pair --scaling",
+            ),
+            (
+                hosts.first(NonZeroUsize::MIN),
+                "--hosts=c-1 --ssh=s --agent-program=/p --tolerate-lost=1 --start-spread=1.5ms --pair --scaling",
+            ),
+            (bus, "--fleet=nats://b:1 --fleet-creds=/c --fleet-ca=/a --agents=3 --agents-wait=1m30s"),
+        ] {
+            assert_eq!(flags.words().join(" "), shown);
+            assert_eq!(parsed(flags.words()).words().join(" "), shown);
+        }
+    }
 
     #[test]
     fn a_remote_path_cannot_be_a_command() {
