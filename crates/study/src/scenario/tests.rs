@@ -130,7 +130,9 @@ fn the_command_of_a_server_replaces_its_flags_unless_it_is_empty() {
     let server_of = |keys: &str, set: &str| {
         let text = format!("name: t\nvars: {{command: ''}}\ntargets: {{a: {{url: served/x, {keys}}}}}\n");
         let set = [("command".to_owned(), set.to_owned())];
-        Scenario::parse(&text, &set, &|_| None).map(|scenario| scenario.targets[0].server.clone())
+        Scenario::parse(&text, &set, &|_| None)
+            .map(|scenario| scenario.targets[0].server.clone())
+            .map_err(|faulty| faulty.diagnostics)
     };
     let both = "serve: {delay: 5ms}, start: 'exec ${command}'";
     let start = |command: &str| Ok(Some(TargetServer::Start(command.to_owned())));
