@@ -7,7 +7,6 @@ use super::received::Received;
 use super::{Agents, LOSS_MAX, PREPARE_MAX, SILENCE_MAX, SPREAD_MAX, alone, ended, loss_of_all, result};
 use crate::collectors::Collecting;
 use crate::command::line::{MadeLoad, MakeLoad, MonitorOfLevel, SearchLoad};
-use crate::console;
 use crate::execute::RunOptions;
 use crate::failure::Failure;
 use crate::load::machines;
@@ -103,9 +102,6 @@ impl Loads<'_> {
     /// Fails if the load does not start on all agents, if it is interrupted before, or if it cannot be saved.
     pub fn make_run(&mut self, directory: &Path, options: &RunOptions, scaling: bool) -> Result<MadeRun, Failure> {
         let settings = self.next_settings(&self.plan())?;
-        // `fleet collect` needs the name, if this process is killed.
-        let (name, agents) = (settings.run.as_str(), plural(self.count as u64, "agent"));
-        console::eprintln_progress(&format!("run {name} on {agents}"));
         let alone = if scaling { Some(alone::measure(self, directory, options)?) } else { None };
         let (outcome, received) = self.make_load(&settings, self.count, (directory, options), None)?;
         let ended = ended(outcome)?;
@@ -158,7 +154,11 @@ impl Loads<'_> {
     ) -> Result<(Outcome, Received<'m>), Failure> {
         let names = self.first_names(count);
         let poller = Collecting::prepare(&options.collect, options.collect_every)?;
+        // `fleet collect` needs the name of a run if this process is killed.
+        let announcement = format!("run {} on {}", settings.run.as_str(), plural(count as u64, "agent"));
+        let announcement = Some(announcement).filter(|_| monitor.is_none());
         let mut received = Received::new(directory, &names, options.progress.clone(), monitor);
+        received.announce(announcement);
         received.collect_with(poller, options.collect_every);
         let (outcome, mut received) = self.carry_out(settings.clone(), names, received)?;
         received.end_collectors();

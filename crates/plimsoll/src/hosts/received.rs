@@ -5,6 +5,7 @@ use super::coordinate::TakeRecords;
 use super::watch::{SentSlices, Watch};
 use crate::collectors::Collecting;
 use crate::command::line::MonitorOfLevel;
+use crate::console;
 use crate::execute::stopped_early;
 use crate::failure::Failure;
 use crate::live_metrics::LiveMetrics;
@@ -40,6 +41,8 @@ pub struct Received<'m> {
     /// The objectives of a level of a search.
     watch: Option<Watch<'m>>,
     shown: bool,
+    /// A message for the time at which the start is ordered.
+    announcement: Option<String>,
     /// The directory of the run.
     directory: PathBuf,
     collectors: Collectors,
@@ -79,7 +82,22 @@ impl<'m> Received<'m> {
         let watch = monitor.map(|monitor| Watch::new(monitor, names.len()));
         let agents = names.iter().enumerate().map(agent).collect();
         let (waiting, directory, collectors) = (BTreeMap::new(), base.to_owned(), Collectors::None);
-        Self { agents, waiting, shown_to: None, progress, watch, shown: false, directory, collectors }
+        Self {
+            agents,
+            waiting,
+            shown_to: None,
+            progress,
+            watch,
+            shown: false,
+            announcement: None,
+            directory,
+            collectors,
+        }
+    }
+
+    /// Prints this message once the start is ordered.
+    pub fn announce(&mut self, message: Option<String>) {
+        self.announcement = message;
     }
 
     /// Polls collectors during the run.
@@ -231,6 +249,9 @@ impl TakeRecords for Received<'_> {
     }
 
     fn tick(&mut self, nanos: Option<u64>) -> Result<(), Failure> {
+        if let Some(message) = self.announcement.take_if(|_| nanos.is_some()) {
+            console::eprintln_progress(&message);
+        }
         if nanos.is_some_and(|nanos| nanos > 0) {
             self.start_collectors()?;
         }
