@@ -115,7 +115,7 @@ fn files_that_cannot_be_written_are_refused_before_the_load() {
     }
     place.run(["get", &url, "-n", "1", "--out", "out", "--junit", "out/junit.xml"]).expect_no_panic();
     assert!(place.path("out/junit.xml").exists());
-    place.write("study.yaml", &format!("name: s\nsettings: {{requests: 5}}\ntargets:\n  a: {{url: \"{url}\"}}\n"));
+    place.write("study.yaml", format!("name: s\nsettings: {{requests: 5}}\ntargets:\n  a: {{url: \"{url}\"}}\n"));
     for command in [
         vec!["run", "study.yaml", "--out", "study"],
         vec!["report", "out"],

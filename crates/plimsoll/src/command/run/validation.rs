@@ -72,7 +72,7 @@ pub fn mistakes(
         is_in("url", incomplete) || is_in("url-file", incomplete) || urls.any(|(_, at)| is_faulty(at))
     });
     faults.extend(links);
-    let mut faults = about_axes(faults, scenario);
+    let mut faults = about_axes(&faults, scenario);
     faults.sort_by_key(|fault| fault.at);
     faults
 }
@@ -90,10 +90,10 @@ fn axis_by_axis(scenario: &Scenario) -> Scenario {
 }
 
 /// Replaces equal mistakes in several values of an axis by one mistake in the name of the axis.
-fn about_axes(faults: Vec<Diagnostic>, scenario: &Scenario) -> Vec<Diagnostic> {
+fn about_axes(faults: &[Diagnostic], scenario: &Scenario) -> Vec<Diagnostic> {
     let axes = || scenario.parts.iter().flat_map(|part| &part.axes).filter(|axis| axis.values.len() > 1);
     let mut moved: Vec<Diagnostic> = Vec::new();
-    for fault in &faults {
+    for fault in faults {
         let is_equal = |at: Position| faults.contains(&Diagnostic { at, message: fault.message.clone() });
         let axis = axes().find(|axis| {
             let mut places = axis.values.iter().map(|value| value.at);
