@@ -70,11 +70,16 @@ fn flag_name(word: &str) -> Option<&str> {
     Some(flag.split('=').next().unwrap_or(flag))
 }
 
+/// Returns whether a word that is not a flag is a URL. Other such words, such as the name of the command, stay.
+fn is_url(word: &str) -> bool {
+    word.contains("://")
+}
+
 /// Returns the arguments without some flags.
 fn without(arguments: &[String], names: &[String]) -> Vec<String> {
     let is_left_out = |word: &String| match flag_name(word) {
         Some(name) => names.iter().any(|left_out| left_out == name),
-        None => word.contains("://") && names.iter().any(|name| name == "url"),
+        None => is_url(word) && names.iter().any(|name| name == "url"),
     };
     arguments.iter().filter(|word| !is_left_out(word)).cloned().collect()
 }
@@ -85,7 +90,9 @@ fn named(message: &str, arguments: &[String]) -> Vec<String> {
     for word in arguments {
         let name = match flag_name(word) {
             Some(name) if is_named(message, name) => name,
-            None if message.contains(word.as_str()) || message.contains(&redact::url_text(word)) => "url",
+            None if is_url(word) && (message.contains(word.as_str()) || message.contains(&redact::url_text(word))) => {
+                "url"
+            }
             Some(_) | None => continue,
         };
         if !names.iter().any(|known| known == name) {
