@@ -26,7 +26,7 @@ use crate::ownership::member::{Handoff, Member};
 pub struct ClusterConfig {
     /// One address for each server. Port 0 means any free port.
     pub listen: Vec<SocketAddr>,
-    /// What a server does with a request for an object that another server owns.
+    /// The response to a request for an object that another server owns.
     pub handoff: Handoff,
     /// The index, starting at 0, of the only server that has the faults of the [`Config`]. With `None`, all servers
     /// have these faults.

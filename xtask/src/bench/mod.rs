@@ -43,19 +43,19 @@ pub enum Bench {
     Fleet(fleet::Args),
     /// Search for the load lines of independent servers with known capacities.
     Line(line::Args),
-    /// How often a search that stops levels early decides wrongly, with bursts of slow operations in simulated time.
+    /// Share of wrong decisions of a search that stops levels early, with bursts of slow operations in simulated time.
     Sequential(sequential::Args),
     /// Client CPU of uploads and fills, compared with warp on the same S3 server.
     Uploads(uploads::Args),
     /// Size of the directory of a run of weeks, and time and memory of its reports.
     Weeks(weeks::Args),
-    /// How often the report names the right cause for the pace of transfers, over an emulated path with a known cause.
+    /// Share of reports with the right cause for the pace of transfers, over an emulated path with a known cause.
     Pace(pace::Args),
     /// Time and memory that a fill with a journal of millions of objects needs to resume.
     Resume(resume::Args),
     /// Client CPU cost of the kernel's arrival timestamps, from runs that alternate with and without them.
     Timestamps(timestamps::Args),
-    /// How often Plimsoll reports the right result and limit, in runs with known problems.
+    /// Share of reports with the right result and limit, in runs with known problems.
     #[command(visible_alias = "verdict")]
     Causes(causes::Args),
 }

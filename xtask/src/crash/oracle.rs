@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use store::fill_directory::{FillDirectory, JOURNAL_DIRECTORY};
 use store::journal::{Evidence, Record, Unsettled, for_each_entry};
 
-/// What a journal records. It is computed independently of the program's own computation.
+/// The contents of a journal, read independently of the program's own code.
 #[derive(Debug, Default)]
 pub struct Journal {
     /// Numbers of the objects whose upload may have started.

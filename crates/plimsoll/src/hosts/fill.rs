@@ -296,7 +296,7 @@ enum AgentState {
     Over,
 }
 
-/// What agents report during a session.
+/// Receiver of the reports that agents send during a session.
 struct FillRecords<'s, 'a> {
     sum: &'s mut Sum<'a>,
     /// `true` if stop rules apply.

@@ -351,7 +351,7 @@ pub struct Output {
     /// The flags for live metrics.
     #[command(flatten)]
     pub live_metrics: live_metrics::Args,
-    /// How to show progress on a terminal: `full` for charts and results so far (at least 80 columns and 20 lines),
+    /// Progress on a terminal: `full` for charts and results so far (at least 80 columns and 20 lines),
     /// `line` for one line, or `none` [default: full; line on a smaller terminal; none with --print none].
     #[arg(
         long,

@@ -29,7 +29,7 @@ pub struct Args {
     /// S3].
     #[arg(long, value_enum, value_name = "STYLE", hide_possible_values = true, hide_short_help = true)]
     pub bucket_in: Option<BucketIn>,
-    /// How to sign bodies: unsigned, signed, chunks (sign each chunk), chunks-trailer (sign each chunk and add a
+    /// Signature of bodies: unsigned, signed, chunks (sign each chunk), chunks-trailer (sign each chunk and add a
     /// checksum), or unsigned-trailer (only add a checksum).
     #[arg(
         long,
@@ -49,7 +49,7 @@ pub struct Args {
     /// Do not sign requests.
     #[arg(long, conflicts_with_all = ["presign", "access_key", "profile"], hide_short_help = true)]
     pub anonymous: bool,
-    /// How to choose the server of a request, if there are several: round-robin, random, least-loaded.
+    /// Choice of the server for each request, if there are several: round-robin, random, least-loaded.
     #[arg(
         long,
         value_enum,

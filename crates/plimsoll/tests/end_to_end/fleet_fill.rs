@@ -439,7 +439,7 @@ fn a_fill_obeys_the_policies_of_its_agents() {
 fn mistakes_are_reported_before_any_agent_is_asked() {
     let _cores = shared_cores();
     let place = TestDir::new();
-    let fill = ["fill", "s3://b/a", "--endpoint", "http://127.0.0.1:1", "--hosts", "a,b"];
+    let fill = ["fill", "s3://bucket/a", "--endpoint", "http://127.0.0.1:1", "--hosts", "a,b"];
     let cases: [(&[&str], &str); 6] = [
         (&["--from", "/tmp"], "--from: each host may have other files"),
         (&["--count", "4", "--size", "1KiB", "--scaling"], "--scaling: a fill uploads each object once"),

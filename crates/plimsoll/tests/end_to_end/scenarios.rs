@@ -92,7 +92,8 @@ fn a_variable_replaces_the_file_server_by_nginx() {
     let Some(_nginx) = Nginx::program() else { return };
     let _cores = all_cores();
     let place = TestDir::new();
-    let start = format!("TMPDIR='{}' exec sh '{}' 8MiB", place.path("").display(), scenario("nginx.sh").display());
+    let start =
+        format!("TMPDIR='{}' exec sh '{}' 8MiB", place.path("").display(), scenario("servers/nginx.sh").display());
     let sets = ["duration=200ms", "drain=2s", "piece_size=8MiB", "raw=served/file.bin"].map(str::to_owned);
     let sets = [&sets[..], &[format!("raw_start={start}")]].concat();
     let study = study(&place, "booster-http.yaml", &sets, &["--only", "part=ranges", "--only", "concurrency=10"], "");

@@ -97,7 +97,7 @@ hooks: {during: [a, b]}
         "wrong.yaml:6:30: invalid value 'nothing' for '--as",
         "wrong.yaml:6:43: --delay: `soon` is not a span of time",
         "wrong.yaml:6:56: `listen` is not a setting",
-        "wrong.yaml:7:12: ftp://h/x",
+        "wrong.yaml:7:12: `ftp://h/x`: the scheme",
         "wrong.yaml:7:31: unknown `befor`; did you mean `before`?",
         "wrong.yaml:8:32: --queue requires --as alluxio",
         "wrong.yaml:9:1: unknown `setings`; did you mean `settings`?",

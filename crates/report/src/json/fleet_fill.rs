@@ -56,7 +56,7 @@ pub struct JsonFillAgent {
     pub fill: Option<Box<JsonFill>>,
 }
 
-/// What is known about a fill of several hosts.
+/// The state of a fill of several hosts.
 #[derive(Clone, Debug)]
 pub struct FleetFill {
     /// Number of objects of all shares.
@@ -71,7 +71,7 @@ pub struct FleetFill {
     pub tolerate_lost: usize,
 }
 
-/// What is known about an agent of a fill.
+/// The state of an agent of a fill.
 #[derive(Clone, Debug)]
 pub struct AgentOfFill {
     /// The host as the user named it, or the name of the agent on the bus.

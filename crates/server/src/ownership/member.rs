@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::owner::owner;
 use crate::request::target::Target;
 
-/// What a server does with a request for an object that another server owns.
+/// The response of a server to a request for an object that another server owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handoff {
     /// The server responds with 307.

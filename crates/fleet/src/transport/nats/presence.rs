@@ -1,4 +1,4 @@
-//! Whether an agent is still connected to the bus.
+//! Finds out whether an agent is still connected to the bus.
 //!
 //! The server replies to a message for which it has no subscriber. So the coordinator asks about an agent that has been
 //! silent for a moment, and learns that its process has ended long before its silence would show it. An agent that is only
@@ -14,7 +14,7 @@ const ASK_EVERY: Duration = Duration::from_secs(1);
 /// again.
 const GONE_AFTER: Duration = Duration::from_millis(2500);
 
-/// What is known about the connection of an agent.
+/// The state of an agent's connection.
 pub struct Presence {
     heard: Instant,
     asked: Instant,

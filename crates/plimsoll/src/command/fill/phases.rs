@@ -32,7 +32,7 @@ pub const UPLOAD_RUN: &str = "upload";
 /// Maximum number of rounds of uploads in one session.
 const ROUNDS_MAX: u32 = 3;
 
-/// What a session does with uploads.
+/// The uploads of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Uploads {
     /// Uploads the remaining objects.

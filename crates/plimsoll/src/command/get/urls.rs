@@ -15,7 +15,7 @@ use wire::{Credentials, Url};
 pub fn targets(args: &Args) -> Result<(Targets, Option<String>), Failure> {
     let mut urls = Urls { targets: Targets::default(), credentials: None, most: URLS_MAX };
     for text in &args.urls {
-        urls.add(text, &format_args!("URL `{}`", redact::url_text(text)), secret_reference::of_url)?;
+        urls.add(text, &format_args!("`{}`", redact::url_text(text)), secret_reference::of_url)?;
     }
     if let Some(path) = &args.url_file {
         urls.add_list(path)?;

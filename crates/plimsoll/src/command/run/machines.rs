@@ -10,7 +10,6 @@ use crate::failure::Failure;
 use crate::hosts::{self, Agents};
 use crate::input_file;
 use crate::live_metrics;
-pub use crate::load::machines::HEADING;
 use crate::load::machines::{self, Machines};
 use crate::usage_errors;
 use clap::Parser;

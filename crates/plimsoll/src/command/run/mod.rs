@@ -36,7 +36,7 @@ use study::trial_order;
 
 /// The flags of `run`.
 #[derive(clap::Args, Debug)]
-#[command(disable_help_flag = true, after_help = AFTER, mut_args(shown))]
+#[command(disable_help_flag = true, after_help = AFTER)]
 pub struct Args {
     /// Scenario: a YAML file, or - for standard input.
     #[arg(value_name = "SCENARIO")]
@@ -82,7 +82,7 @@ pub struct Args {
     /// The flags for live metrics.
     #[command(flatten)]
     pub live_metrics: live_metrics::Args,
-    /// How to show progress on a terminal: `full` for the matrix of cells and charts of the current trial (at least 80
+    /// Progress on a terminal: `full` for the matrix of cells and charts of the current trial (at least 80
     /// columns and 20 lines), `line` for one line, or `none` [default: full; line on a smaller terminal].
     #[arg(long, value_enum, value_name = "VIEW", hide_possible_values = true)]
     pub view: Option<View>,
@@ -94,12 +94,6 @@ pub struct Args {
 const AFTER: &str = "A scenario has targets, settings (the flags of `get`, `put`, `mix` or `fill` without their dashes) and a matrix of \
     values; see docs/scenarios.md. `plimsoll report DIR` shows a study again, and `plimsoll report DIR/TRIAL` a single \
     run. --help-all prints every flag.";
-
-/// Shows a flag in the short help text, except flags of machines.
-fn shown(flag: clap::Arg) -> clap::Arg {
-    let is_of_machines = flag.get_help_heading() == Some(machines::HEADING);
-    if is_of_machines { flag } else { flag.hide_short_help(false) }
-}
 
 fn pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or_else(|| format!("`{text}` does not have the form NAME=VALUE"))?;

@@ -30,8 +30,8 @@ pub struct StandInArgs {
     /// redirect requests for it with status 307.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroUsize>)]
     pub cluster: Option<NonZeroUsize>,
-    /// What a server does with a request for an object of another server: redirect, redirect-marked (adds ?redirect to
-    /// the URL) or proxy (fetch it).
+    /// Response to a request for an object of another server: redirect, redirect-marked (adds ?redirect to the URL) or
+    /// proxy (fetch it).
     #[arg(long, value_name = "MODE", default_value = "redirect", requires = "cluster", hide_short_help = true)]
     pub cluster_mode: Mode,
     /// Delay each redirect by this time, as if the server first checked that the owner is alive.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Serves one file with nginx, for the setting `start` of a scenario. nginx stays in the foreground.
 #
-#   start: exec sh scenarios/nginx.sh 1GiB         # the file is at served/file.bin
+#   start: exec sh scenarios/servers/nginx.sh 1GiB         # the file is at served/file.bin
 #
 # The file consists of zeros and takes no space on the disk. The script uses one directory per user, because a study kills its
 # servers, so a new directory would remain after each study.
