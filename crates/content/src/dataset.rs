@@ -8,6 +8,8 @@ use crate::sizes::Sizes;
 use measure::units::ByteSize;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::num::NonZeroU64;
+use std::ops::Range;
 
 /// Maximum number of random sizes that [`Dataset::of_total`] adds up one by one. Adding up this many sizes takes about
 /// ten seconds.
@@ -167,17 +169,21 @@ impl Dataset {
     /// Adding up takes about a second per 10 to 100 million objects.
     #[must_use]
     pub fn total_bytes(&self) -> u128 {
-        let (added, sum) = match self.description.sizes.cycle() {
-            Some(cycle) => {
-                let length = cycle.len() as u64;
-                // The last object may have a different size.
-                let cycles = self.count().saturating_sub(1).checked_div(length).unwrap_or(0);
-                let bytes: u64 = cycle.iter().sum();
-                (cycles * length, u128::from(cycles) * u128::from(bytes))
-            }
-            None => (0, 0),
-        };
-        sum + (added..self.count()).filter_map(|index| self.size(index)).map(|size| u128::from(size.0)).sum::<u128>()
+        self.bytes_of_every(NonZeroU64::MIN, 0)
+    }
+
+    /// Like [`Self::total_bytes`], but counts only the objects `first`, `first + step`, `first + 2 * step` and so on.
+    #[must_use]
+    pub fn bytes_of_every(&self, step: NonZeroU64, first: u64) -> u128 {
+        let count = self.count().saturating_sub(first).div_ceil(step.get());
+        let size = |own: u64| self.size(own * step.get() + first);
+        let sum = |own: Range<u64>| own.filter_map(size).map(|size| u128::from(size.0)).sum::<u128>();
+        // Sizes in turn also repeat after one cycle if only every `step`-th object counts.
+        let length = self.description.sizes.cycle().map_or(0, |cycle| cycle.len() as u64);
+        // The last object may have a different size.
+        let cycles = count.saturating_sub(1).checked_div(length).unwrap_or(0);
+        let of_a_cycle = if cycles > 0 { sum(0..length) } else { 0 };
+        u128::from(cycles) * of_a_cycle + sum(cycles * length..count)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The time in which the message bus is away. Nobody can be heard in this time, so silence means nothing.
 
+use crate::clock::nanos;
 use std::time::Duration;
 
 /// The bus may be away for this long. After that, silence counts as usual, so that no load goes on forever without its
@@ -16,8 +17,7 @@ impl Away {
     /// Takes the present state of the bus. Returns whether the other end is excused for its silence until `now`.
     pub fn excuses(&mut self, now: u64, is_away: bool) -> bool {
         self.since = if is_away { Some(self.since.unwrap_or(now)) } else { None };
-        let max = u64::try_from(AWAY_MAX.as_nanos()).unwrap_or(u64::MAX);
-        self.since.is_some_and(|since| now.saturating_sub(since) < max)
+        self.since.is_some_and(|since| now.saturating_sub(since) < nanos(AWAY_MAX))
     }
 }
 

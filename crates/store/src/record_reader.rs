@@ -53,9 +53,17 @@ impl RunRecords {
     /// [`for_each_record`] reports damage or another error.
     pub fn next_record(&mut self) -> Option<Record> {
         loop {
-            while let Some(line) = self.next_line() {
+            let Self { progress, lines: (lines, read), .. } = self;
+            while let Some(line) =
+                lines.get(*read..).and_then(|rest| rest.split_inclusive(|byte| *byte == b'\n').next())
+            {
+                *read += line.len();
                 let mut taken = None;
-                self.progress.take_lines(&line, &mut |record| taken = Some(record)).ok()?.ok()?;
+                let result = progress.take_lines(line, &mut |record| taken = Some(record));
+                if *read == lines.len() {
+                    (*lines, *read) = (Vec::new(), 0);
+                }
+                result.ok()?.ok()?;
                 if taken.is_some() {
                     return taken;
                 }
@@ -66,17 +74,6 @@ impl RunRecords {
                 Ok(Next::End { .. } | Next::Damaged(_)) | Err(_) => return None,
             }
         }
-    }
-
-    fn next_line(&mut self) -> Option<Vec<u8>> {
-        let (lines, read) = &mut self.lines;
-        let rest = lines.get(*read..).filter(|rest| !rest.is_empty())?;
-        let line = rest.split_inclusive(|byte| *byte == b'\n').next()?.to_vec();
-        *read += line.len();
-        if *read == lines.len() {
-            self.lines = (Vec::new(), 0);
-        }
-        Some(line)
     }
 
     fn next_file(&mut self) -> Option<FrameReader<File>> {

@@ -96,6 +96,28 @@ pub(crate) fn share_of(total: u64, index: u32, of: u32) -> u64 {
     total / of + u64::from(index < total % of)
 }
 
+impl LoadModel {
+    /// Returns the load model for a part of a load. The rate and the operations in flight are divided.
+    ///
+    /// # Errors
+    /// Fails if a machine would get no operation or no slot.
+    pub fn split(mut self, part: Part) -> Result<Self, SplitError> {
+        let machines = f64::from(part.of.get());
+        match &mut self {
+            Self::Closed { slots, .. } if slots.is_constant() => {
+                let count = NonZeroU64::new(slots.peak() as u64).unwrap_or(NonZeroU64::MIN);
+                *slots = Profile::slots(part.share(count, "operations in flight")?);
+            }
+            Self::Closed { slots, .. } => *slots = slots.divided(machines),
+            Self::Open { rate, in_flight_max, .. } => {
+                *rate = rate.divided(machines);
+                *in_flight_max = part.share(*in_flight_max, "operations in flight")?;
+            }
+        }
+        Ok(self)
+    }
+}
+
 impl Plan {
     /// Returns the plan for a part of this load. The rate, the operations in flight, and the limits on operations and
     /// bytes are divided. Times are not divided.
@@ -103,18 +125,7 @@ impl Plan {
     /// # Errors
     /// Fails if a machine would get no operation, no slot or no byte.
     pub fn split(mut self, part: Part) -> Result<Self, SplitError> {
-        let machines = f64::from(part.of.get());
-        match &mut self.load {
-            LoadModel::Closed { slots, .. } if slots.is_constant() => {
-                let count = NonZeroU64::new(slots.peak() as u64).unwrap_or(NonZeroU64::MIN);
-                *slots = Profile::slots(part.share(count, "operations in flight")?);
-            }
-            LoadModel::Closed { slots, .. } => *slots = slots.divided(machines),
-            LoadModel::Open { rate, in_flight_max, .. } => {
-                *rate = rate.divided(machines);
-                *in_flight_max = part.share(*in_flight_max, "operations in flight")?;
-            }
-        }
+        self.load = self.load.split(part)?;
         self.stop.ops = self.stop.ops.map(|ops| part.share(ops, "operations")).transpose()?;
         self.stop.bytes = self.stop.bytes.map(|bytes| part.share(bytes, "bytes")).transpose()?;
         self.part = part;

@@ -3,6 +3,7 @@
 use super::Part;
 use super::files::LocalFiles;
 use content::Dataset;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use wire::url::{Origin, Url};
 
@@ -98,8 +99,10 @@ impl ObjectSet {
     #[must_use]
     pub fn total_bytes(&self) -> u128 {
         match self {
-            Self::Dataset(dataset, part) if *part == Part::WHOLE => dataset.total_bytes(),
-            Self::Dataset(..) => (0..self.count()).filter_map(|number| self.size(number)).map(u128::from).sum(),
+            Self::Dataset(dataset, part) => {
+                let of = NonZeroU64::new(u64::from(part.of())).unwrap_or(NonZeroU64::MIN);
+                dataset.bytes_of_every(of, u64::from(part.index()))
+            }
             Self::Files(files) => files.total_bytes(),
         }
     }

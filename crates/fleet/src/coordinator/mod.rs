@@ -9,7 +9,7 @@ mod outcome;
 pub use outcome::{Abort, AgentResult, Ended, Loss, Outcome};
 
 use crate::away::Away;
-use crate::clock::{AgentTime, CoordinatorTime, Offset, Probe, expected_spread};
+use crate::clock::{AgentTime, CoordinatorTime, Offset, Probe, expected_spread, nanos};
 use crate::message::{FromAgent, Hash, PROTOCOL, Part, RunId, Terms, ToAgent};
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -269,7 +269,6 @@ impl Coordinator {
             // While the agent waited for the others, it had nothing to send. Count its silence from now.
             member.heard = now;
             let uncertainty = member.offset.map_or(Duration::ZERO, Offset::uncertainty);
-            let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
             let terms = Terms {
                 name: member.name.clone(),
                 started_unix_ms,

@@ -10,7 +10,7 @@ use super::program::Program;
 use super::received::{self, Received};
 use super::{Connections, all_lost, call_failed, check_unused, result, ssh, start_all};
 use crate::failure::{Exit, Failure};
-use crate::load::machines::{self, Hosts, bus};
+use crate::load::machines::{self, Hosts, Machines, bus};
 use crate::load::positive_span;
 use crate::progress::{self, Progress};
 use crate::{console, execute, saved};
@@ -79,17 +79,17 @@ fn run_id(text: &str) -> Result<RunId, String> {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let bus = args.bus.options();
-    if args.hosts.is_none() && bus.is_none() {
-        return Err(Failure::usage("name the hosts with --hosts, or the message bus with --fleet"));
-    }
+    let hosts = args.hosts.clone().map(Machines::Hosts);
+    let machines = hosts
+        .or_else(|| args.bus.options().map(Machines::Bus))
+        .ok_or_else(|| Failure::usage("name the hosts with --hosts, or the message bus with --fleet"))?;
     check_unused(&args.out)?;
     execute::prepare_process();
     let program = Program::of_this_process()?;
     let until = Instant::now() + args.wait;
     let mut told = None;
     for attempt in 0_u32.. {
-        let (connections, busy) = connect(args, &program, attempt)?;
+        let (connections, busy) = connect(args, &machines, &program, attempt)?;
         let mut collection = Collection { connections, leased: Instant::now() };
         let found = collection.find(args, &program)?;
         let missing = found.missing();
@@ -135,16 +135,18 @@ fn check_interrupts() -> Result<(), Failure> {
 }
 
 /// Connects to the agents. Also returns the number of agents on the bus that are busy.
-fn connect(args: &Args, program: &Program, attempt: u32) -> Result<(Connections, usize), Failure> {
-    if let Some(hosts) = &args.hosts {
-        let connections = start_all(ssh(args.ssh.as_deref())?, args.agent_program.clone(), hosts.0.clone(), program)?;
-        return Ok((connections, 0));
-    }
-    let options = args.bus.options().ok_or_else(|| Failure::usage("name the message bus with --fleet"))?;
+fn connect(args: &Args, machines: &Machines, program: &Program, attempt: u32) -> Result<(Connections, usize), Failure> {
+    let options = match machines {
+        Machines::Hosts(hosts) => {
+            let (ssh, own) = (ssh(args.ssh.as_deref())?, args.agent_program.clone());
+            return Ok((start_all(ssh, own, hosts.0.clone(), program)?, 0));
+        }
+        Machines::Bus(options) => options,
+    };
     // The messages of each attempt need a name of their own. It must differ from that of the run, which its agents have left.
     let name = format!("collect-{}-{:06x}-{attempt}", saved::unix_ms() / 1000, super::unique());
     let session = RunId::try_from(name).map_err(Failure::could_not_run)?;
-    let called = NatsToAgents::call_free(&options, &session);
+    let called = NatsToAgents::call_free(options, &session);
     let (transport, busy) = called.map_err(|error| call_failed(&error, &options.url))?;
     Ok(((transport.names(), Box::new(transport), Vec::new()), busy))
 }

@@ -9,7 +9,7 @@ use super::loads::{Loads, refuse_losses};
 use super::plan_text::{FillLoad, PlanText};
 use super::{Agents, LOSS_MAX, all_lost, ended};
 use crate::command::fill::share::{HeldShare, ShareRecord, Step, is_about_the_sum};
-use crate::command::fill::{self, Args, Budget, about, end_by_cap, rules_so_far, session_end};
+use crate::command::fill::{self, Args, Budget, must_stop, rules_so_far};
 use crate::command::put;
 use crate::console;
 use crate::failure::Failure;
@@ -30,12 +30,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use store::SavedFill;
-use store::journal::SessionEnd;
+use store::journal::{SessionEnd, Totals};
 
 /// Largest difference of the starts. The agents need not start together.
 const SPREAD_MAX: Duration = Duration::from_secs(3600);
 /// Maximum length of a record of an agent in bytes.
 const RECORD_BYTES_MAX: usize = 512 << 10;
+/// Time between two updates of the live view.
+const SHOW_EVERY: Duration = Duration::from_secs(1);
 /// Time between two copies of the report on the disk.
 const SAVE_EVERY: Duration = Duration::from_secs(5);
 /// Length of the time over which the bandwidth in the live view is averaged.
@@ -232,29 +234,25 @@ impl Sum<'_> {
     }
 
     /// Returns a message and the end of the uploads, if a rule or the limit on spending holds.
-    fn stopped(&mut self, active: Duration) -> Option<(String, SessionEnd)> {
-        let totals = self.whole.totals();
+    fn stopped(&mut self, active: Duration, totals: &Totals) -> Option<(String, SessionEnd)> {
         // The agents apply rules about contact with the target.
         let reached = Reached { active, files: totals.objects, file_bytes: totals.file_bytes, in_touch: true };
-        let by_rule = self.watch.note(reached).map(|stopped| (about(&stopped), session_end(stopped)));
-        by_rule.or_else(|| {
-            let cap = self.budget.reached(&totals)?;
-            Some((format!("the limit of {cap} is reached"), end_by_cap(cap)))
-        })
+        must_stop(&mut self.watch, self.budget, reached, totals)
     }
 
     /// Returns the end of a fill that must not upload anything, because a rule holds already.
     fn stopped_already(&mut self) -> Option<SessionEnd> {
-        if self.is_complete() {
+        let totals = self.whole.totals();
+        if self.is_complete(&totals) {
             return None;
         }
-        let (about, end) = self.stopped(active(&self.whole))?;
+        let (about, end) = self.stopped(active(&self.whole), &totals)?;
         console::eprintln(&format!("nothing is uploaded: {about}; change the rule or the limit"));
         Some(end)
     }
 
-    fn is_complete(&self) -> bool {
-        self.whole.totals().objects >= self.whole.objects
+    fn is_complete(&self, totals: &Totals) -> bool {
+        totals.objects >= self.whole.objects
     }
 
     /// Carries out a session of all agents.
@@ -273,6 +271,7 @@ impl Sum<'_> {
             states,
             trailing,
             stopped: None,
+            shown: None,
             saved: None,
         };
         let (outcome, records) = loads.carry_out(settings, names, records)?;
@@ -310,6 +309,8 @@ struct FillRecords<'s, 'a> {
     /// Stored bytes, for the bandwidth in the live view.
     trailing: Trailing,
     stopped: Option<SessionEnd>,
+    /// Time at which the live view was last updated.
+    shown: Option<Instant>,
     /// Time of the last copy of the report on the disk.
     saved: Option<Instant>,
 }
@@ -322,14 +323,20 @@ impl FillRecords<'_, '_> {
         }
         let elapsed = self.begun.get_or_insert_with(Instant::now).elapsed();
         let is_over = self.stopped.is_some() || !self.applies || sys::signals::interrupts().count > 0;
+        let totals = self.sum.whole.totals();
         if !is_over
-            && !self.sum.is_complete()
-            && let Some((about, end)) = self.sum.stopped(self.active + elapsed)
+            && !self.sum.is_complete(&totals)
+            && let Some((about, end)) = self.sum.stopped(self.active + elapsed, &totals)
         {
             console::eprintln(&format!("{about}; waiting for uploads in flight"));
             self.stopped = Some(end);
         }
-        self.show(elapsed);
+        self.trailing.note(elapsed, totals.file_bytes);
+        // Each agent sends a report per second.
+        if self.shown.is_none_or(|shown| shown.elapsed() >= SHOW_EVERY) {
+            self.shown = Some(Instant::now());
+            self.show(elapsed, &totals);
+        }
         if self.saved.is_none_or(|saved| saved.elapsed() >= SAVE_EVERY) {
             self.saved = Some(Instant::now());
             self.sum.save()?;
@@ -337,9 +344,8 @@ impl FillRecords<'_, '_> {
         Ok(())
     }
 
-    fn show(&mut self, elapsed: Duration) {
-        let (whole, budget, totals) = (&self.sum.whole, self.sum.budget, self.sum.whole.totals());
-        self.trailing.note(elapsed, totals.file_bytes);
+    fn show(&self, elapsed: Duration, totals: &Totals) {
+        let (whole, budget) = (&self.sum.whole, self.sum.budget);
         let bandwidth = self.trailing.so_far().map(|(bytes, time)| bytes as f64 / time.as_secs_f64());
         let target = whole.agents.iter().find_map(|agent| agent.fill.as_ref()).map(|fill| fill.target.clone());
         let fill = progress::state::Fill {
@@ -350,10 +356,10 @@ impl FillRecords<'_, '_> {
             bytes: (totals.file_bytes, whole.object_bytes),
             failed: totals.failed_uploads,
             bandwidth,
-            spent: budget.spent(&totals).map(|spent| spent.to_string()),
+            spent: budget.spent(totals).map(|spent| spent.to_string()),
             waiting: None,
             cap: budget.cap().map(ToString::to_string),
-            rules: rules_so_far(&self.sum.watch, self.active + elapsed, &totals, |_| true),
+            rules: rules_so_far(&self.sum.watch, self.active + elapsed, totals, |_| true),
         };
         self.sum.progress.update(|state| state.fill = Some(fill));
         self.sum.progress.show_line();

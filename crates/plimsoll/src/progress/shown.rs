@@ -112,14 +112,12 @@ impl Progress {
 
     /// Shows the results of an interval, which must not contain secrets.
     pub fn interval(&self, interval: &Interval) {
-        let Some(shown) = self.shown.as_ref().filter(|_| !self.aside) else { return };
+        if self.shown.is_none() || self.aside {
+            return;
+        }
         self.update(|state| state.run.iter_mut().for_each(|run| run.add(interval)));
-        let shown = lock(shown);
-        if matches!(shown.surface, Surface::Line)
-            && interval.seconds() > 0.2
-            && let Some(text) = live_line::text(&shown.state)
-        {
-            live_line::write(&text);
+        if interval.seconds() > 0.2 {
+            self.show_line();
         }
     }
 
@@ -141,7 +139,7 @@ impl Progress {
         }
     }
 
-    /// Draws the live line of work whose runs are on other hosts. Call this function about once per second.
+    /// Draws the live line. Call this function about once per second.
     pub fn show_line(&self) {
         let Some(shown) = &self.shown else { return };
         let shown = lock(shown);

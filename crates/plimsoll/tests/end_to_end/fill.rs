@@ -99,7 +99,7 @@ fn objects_that_are_lost_after_they_were_read_back_are_found() {
 }
 
 /// Returns the number of multipart uploads that `cleanup` finds.
-fn open_uploads(place: &TestDir, endpoint: &str) -> u64 {
+pub fn open_uploads(place: &TestDir, endpoint: &str) -> u64 {
     // The server may refuse a request, which ends `cleanup`.
     let cleaned = wait_for("cleanup", || {
         let cleaned = run(place, endpoint, &["cleanup", "s3://bucket", "--count", "1", "--json"]);

@@ -15,7 +15,7 @@ pub fn serve() -> (Server, String) {
 }
 
 /// Returns the words of a command with these flags.
-fn words(command: &[&str], flags: &[String]) -> Vec<String> {
+pub fn words(command: &[&str], flags: &[String]) -> Vec<String> {
     command.iter().map(|word| (*word).to_owned()).chain(flags.iter().cloned()).collect()
 }
 
@@ -254,10 +254,9 @@ fn agents_stop_when_their_coordinator_is_killed() {
     }
 }
 
-/// Returns the name of the last run of a host.
-fn name_of_run(host: &Host) -> String {
-    let run = host.run().expect("the host keeps its run");
-    let name = run.file_name().and_then(|name| name.to_str()).expect("the name is text").to_owned();
+/// Returns the name of a run, from the directory of the part that a host keeps.
+pub fn name_of_run(part: &Path) -> String {
+    let name = part.file_name().and_then(|name| name.to_str()).expect("the name is text").to_owned();
     name.rsplit_once('-').expect("the name ends with a number").0.to_owned()
 }
 
@@ -270,7 +269,7 @@ fn a_collected_run_is_that_of_the_first_coordinator() {
     let flags = hosts.flags_with_program();
     let command = ["get", &url, "-R", "100", "-d", "2s", "--start-spread", "50ms", "--print", "none", "--out", "out"];
     let ended = place.run(words(&command, &flags));
-    let run = name_of_run(&hosts.hosts[0]);
+    let run = name_of_run(&hosts.hosts[0].run().expect("the host keeps its run"));
     assert!(ended.expect_no_panic().stderr.contains(&format!("run {run} on 2 agents")), "{}", ended.stderr);
     let collected = place.run(words(&["fleet", "collect", &run, "--out", "collected"], &flags));
     assert_eq!(collected.code, ended.code, "{}", collected.stderr);
@@ -297,7 +296,7 @@ fn a_run_is_collected_over_ssh_after_its_coordinator_was_killed() {
     wait_for("interval", || (intervals(&place.path("out/agents/2-b")) >= 2).then_some(()));
     running.signal("KILL");
     let _ = running.end();
-    let run = name_of_run(&hosts.hosts[0]);
+    let run = name_of_run(&hosts.hosts[0].run().expect("the host keeps its run"));
     let ended = place.run(words(&["fleet", "collect", &run, "--out", "collected"], &flags));
     // The result is that of a run that was interrupted by SIGTERM.
     ended.expect(143);

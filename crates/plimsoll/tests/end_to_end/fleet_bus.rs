@@ -1,7 +1,7 @@
 //! Runs of agents that wait on NATS, with a real nats-server: the parts add up to the load, nothing is lost if the bus
 //! restarts, and every failure is named.
 
-use crate::fleet::{end_of, intervals, ok_of_agents, serve};
+use crate::fleet::{end_of, intervals, name_of_run, ok_of_agents, serve};
 use crate::support::{Agent, Nats, Report, TestDir, all_cores, expect_refusal, shared_cores, wait_for};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -174,13 +174,6 @@ fn a_bus_that_is_away_for_longer_than_a_lease_loses_nothing() {
     }
 }
 
-/// Returns the name of the last run of an agent.
-fn name_of_run(agent: &Agent) -> String {
-    let run = agent.runs().pop().expect("the agent made a run");
-    let name = run.file_name().and_then(|name| name.to_str()).expect("the name is text").to_owned();
-    name.rsplit_once('-').expect("the name ends with a number").0.to_owned()
-}
-
 #[test]
 fn a_run_is_collected_after_its_coordinator_was_killed() {
     let _cores = shared_cores();
@@ -192,7 +185,7 @@ fn a_run_is_collected_after_its_coordinator_was_killed() {
     wait_for_intervals(&place, &agents[..2], 2);
     running.signal("KILL");
     let _ = running.end();
-    let run = name_of_run(&agents[0]);
+    let run = name_of_run(&agents[0].runs().pop().expect("the agent made a run"));
     // The agents finish their parts, which takes less than a lease, and then wait until the lease ends.
     let bus = nats.url();
     let collect = ["fleet", "collect", &run, "--fleet", &bus, "--out", "collected"];

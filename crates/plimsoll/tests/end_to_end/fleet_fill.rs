@@ -2,7 +2,7 @@
 //! are killed. Afterwards, the store must have the right bytes of every object and nothing else, and the report must be the
 //! sum of the journals.
 
-use crate::fill::{json, make_bucket};
+use crate::fill::{self, json, make_bucket, open_uploads};
 use crate::fleet_bus::start_agents;
 use crate::s3::serve;
 use crate::support::fill_oracle::{Journal, compare_objects, objects_of_embedded};
@@ -84,17 +84,6 @@ fn check(report: &Value, fills: &[PathBuf], store: &Path) -> u64 {
     attempts
 }
 
-/// Returns the number of open multipart uploads of the bucket.
-fn open_uploads(place: &TestDir, endpoint: &str) -> u64 {
-    // The server may refuse a request, which ends `cleanup`.
-    let cleaned = wait_for("cleanup", || {
-        let cleaned = run(place, endpoint, &["cleanup", "s3://bucket", "--count", "1", "--json"]);
-        (cleaned.code == Some(0)).then_some(cleaned)
-    });
-    let uploads = &json(&cleaned)["uploads"];
-    uploads["aborted"].as_u64().unwrap() + uploads["others"].as_u64().unwrap()
-}
-
 /// Returns the number of completed requests of this operation in a server's ledger.
 fn completed(ledger: &str, operation: &str) -> u64 {
     let line = ledger.lines().find(|line| line.starts_with(&format!("{operation} ")) && line.contains(" 200 "));
@@ -104,7 +93,7 @@ fn completed(ledger: &str, operation: &str) -> u64 {
 
 /// Returns the number of objects that all journals record as stored.
 fn stored(fills: &[PathBuf]) -> u64 {
-    shares(fills).iter().map(|(_, share)| SavedFill::read(share).map_or(0, |fill| fill.state.totals.objects)).sum()
+    shares(fills).iter().map(|(_, share)| fill::stored(share)).sum()
 }
 
 fn fills_of(hosts: &Hosts) -> Vec<PathBuf> {

@@ -1,7 +1,7 @@
 //! Studies on several hosts: each trial is one run of all agents, which stay connected, and everything else happens once, on
 //! the host of the command.
 
-use crate::fleet::{intervals, serve};
+use crate::fleet::{intervals, serve, words};
 use crate::fleet_bus::start_agents;
 use crate::support::{Ended, Hosts, Nats, TestDir, all_cores, expect_refusal, shared_cores, signal, wait_for};
 use serde_json::Value;
@@ -19,10 +19,6 @@ matrix: {requests: [100, 300]}
 repeats: 2
 hooks: {before: 'echo $PLIMSOLL_CELL >> seen'}
 ";
-
-fn words(words: &[&str], flags: &[String]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).chain(flags.iter().cloned()).collect()
-}
 
 fn study(ended: &Ended) -> Value {
     ended.expect_no_panic();

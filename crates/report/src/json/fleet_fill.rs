@@ -103,17 +103,9 @@ impl FleetFill {
     /// Returns the sums of uploads over all agents, as far as they have reported.
     #[must_use]
     pub fn totals(&self) -> Totals {
-        let fills = self.agents.iter().filter_map(|agent| agent.fill.as_ref());
-        fills.fold(Totals::default(), |mut sum, fill| {
-            let more = totals(fill);
-            sum.objects = sum.objects.saturating_add(more.objects);
-            sum.file_bytes = sum.file_bytes.saturating_add(more.file_bytes);
-            sum.found_on_resume = sum.found_on_resume.saturating_add(more.found_on_resume);
-            sum.attempts = sum.attempts.saturating_add(more.attempts);
-            sum.sent_bytes = sum.sent_bytes.saturating_add(more.sent_bytes);
-            sum.failed_uploads = sum.failed_uploads.saturating_add(more.failed_uploads);
-            sum
-        })
+        let mut sum = Totals::default();
+        self.agents.iter().filter_map(|agent| agent.fill.as_ref()).for_each(|fill| sum.add(&totals(fill)));
+        sum
     }
 
     /// Returns the longest time for which the sessions of an agent ran, in seconds.

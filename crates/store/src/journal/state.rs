@@ -78,7 +78,8 @@ pub struct Totals {
 }
 
 impl Totals {
-    fn add(&mut self, other: &Self) {
+    /// Adds other sums.
+    pub fn add(&mut self, other: &Self) {
         let Self { objects, file_bytes, found_on_resume, found_bytes, attempts, sent_bytes, failed_uploads } = other;
         let sums = [
             (&mut self.objects, objects),

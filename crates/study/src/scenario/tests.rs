@@ -143,6 +143,6 @@ fn the_command_of_a_server_replaces_its_flags_unless_it_is_empty() {
         assert!(matches!(server_of(keys, ""), Ok(Some(TargetServer::Serve(flags))) if flags[0].name == "delay"));
         assert_eq!(server_of(keys, "nginx"), start("nginx"));
     }
-    let faults = server_of("start: '${command}'", "").unwrap_err().diagnostics;
+    let faults = server_of("start: '${command}'", "").unwrap_err();
     assert!(faults.len() == 1 && faults[0].message.contains("`start` is empty"), "{faults:?}");
 }

@@ -18,7 +18,7 @@ use simulated::Simulated;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Goal for the peak memory of the coordinator of 100 agents, in MB.
 const PEAK_MAX_MB: f64 = 150.0;
@@ -54,7 +54,6 @@ pub fn run(args: &Args) -> Result<()> {
     let bus = Bus::start()?;
     // The kernel reports at least the peak of this process at the start of the other one, so start it before the agents.
     let coordinator = coordinate(args, &program, &bus.url, directory.path())?;
-    let begun = Instant::now();
     let agents = Simulated::start(&bus.url, args.agents, build, &records)?;
     let limit = Duration::from_secs(args.seconds) + EXTRA;
     let run = coordinator.finish(limit)?;
@@ -79,7 +78,7 @@ pub fn run(args: &Args) -> Result<()> {
         run.cpu.as_secs_f64() * 1e3 / agent_seconds
     ));
     if let Some(last) = sent.last {
-        let after = begun.elapsed().saturating_sub(last.saturating_duration_since(begun)).as_secs_f64();
+        let after = last.elapsed().as_secs_f64();
         console::line(format_args!("  from the last record to the report: {after:.1} s"));
     }
     if args.agents as usize <= GOAL_AGENTS {

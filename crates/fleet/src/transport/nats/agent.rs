@@ -6,6 +6,7 @@ use super::link::{Link, QueueLimits};
 use super::{CALL, agent_subject, run_subject};
 use crate::agent::LEASE;
 use crate::away::Away;
+use crate::clock::nanos;
 use crate::lines;
 use crate::message::{FromAgent, Refusal, RunId, ToAgent};
 use crate::transport::{AgentTransport, QUEUE_MAX, Received, SEND_WAIT, SendError};
@@ -154,8 +155,7 @@ impl NatsToCoordinator<'_> {
     /// Does not count the silence of the coordinator while the bus is away.
     fn look_at_bus(&mut self) {
         let now = Instant::now();
-        let nanos = u64::try_from((now - self.begun).as_nanos()).unwrap_or(u64::MAX);
-        if self.away.excuses(nanos, !self.agent.bus.is_connected()) {
+        if self.away.excuses(nanos(now - self.begun), !self.agent.bus.is_connected()) {
             self.heard = now;
         }
     }

@@ -2,10 +2,11 @@
 //! after the coordinator of a run was killed.
 
 use crate::failure::Failure;
+use crate::input_file;
 use fleet::hosts::AGENTS_MAX;
 use fleet::message::{FoundPart, KeptPart, RunId};
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use store::{RESERVE_FILE, RunRecords};
 
@@ -54,8 +55,7 @@ pub fn find(run: &RunId) -> Result<Vec<FoundPart>, Failure> {
 }
 
 fn read(directory: &Path) -> Option<KeptPart> {
-    let mut text = Vec::new();
-    File::open(directory.join(FILE)).ok()?.take(FILE_MAX).read_to_end(&mut text).ok()?;
+    let text = input_file::read_whole(&directory.join(FILE), FILE_MAX, "a part").ok()?;
     serde_json::from_slice(&text).ok()
 }
 

@@ -30,7 +30,7 @@ mod upload_journal;
 pub use args::Args;
 pub use budget::Budget;
 pub use estimate::{Estimate, estimate};
-pub use upload_journal::{about, end_by_cap, rules_so_far, session_end};
+pub use upload_journal::{must_stop, rules_so_far};
 
 use crate::console;
 use crate::failure::Failure;

@@ -89,8 +89,9 @@ impl Objects {
         }
         let plan = put::plan_at(&args.put, (&location, form), set.clone())?;
         // The set has only the objects of this part, so split only the uploads in flight. Each phase sets its own end.
-        let plan = Plan { stop: StopAfter::default(), ..plan }.split(part).map_err(Failure::usage)?;
-        let upload = Plan { retry: Some(RetryPolicy::default()), log_ops: true, part: Part::WHOLE, ..plan };
+        let load = plan.load.split(part).map_err(Failure::usage)?;
+        let (stop, retry) = (StopAfter::default(), Some(RetryPolicy::default()));
+        let upload = Plan { load, stop, retry, log_ops: true, ..plan };
         let about = match &set {
             ObjectSet::Dataset(dataset, _) => {
                 serde_json::to_value(dataset.description()).map_err(Failure::could_not_run)?

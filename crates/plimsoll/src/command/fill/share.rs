@@ -175,7 +175,7 @@ impl ShareOfFill {
             let (directory, reason) = session.close(&result)?;
             // Reading all sessions can take long, and the coordinator must not take this host for lost.
             let fill = saved::fill::read(&directory)?;
-            let uploads = upload_times(&directory)?;
+            let uploads = upload_times(&fill);
             drop(running);
             Ok::<_, Failure>((result, reason, fill, uploads))
         })?;
@@ -203,17 +203,17 @@ fn send_reports(published: &Mutex<JsonFill>, over: &Receiver<()>, send: &(dyn Fn
 }
 
 /// Returns the times of all uploads of all sessions that succeeded. A run that was killed counts up to its last record.
-fn upload_times(directory: &Path) -> Result<Distribution, Failure> {
+fn upload_times(fill: &SavedFill) -> Distribution {
     let mut times = Distribution::default();
-    for (_, session) in store::fill_directory::sessions(directory).map_err(Failure::could_not_run)? {
-        let runs = fs::read_dir(&session).into_iter().flatten().flatten();
+    for (_, session) in &fill.sessions {
+        let runs = fs::read_dir(session).into_iter().flatten().flatten();
         let uploads = runs.filter(|run| run.file_name().to_string_lossy().starts_with(phases::UPLOAD_RUN));
         // A run that was killed before its first record has no times.
         for run in uploads.filter_map(|run| SavedRun::read(&run.path()).ok()) {
             times.merge(&run.summary().all.response);
         }
     }
-    Ok(times)
+    times
 }
 
 /// Returns whether the coordinator decides on a rule of a fill of several hosts. Each host decides on the others for

@@ -328,6 +328,20 @@ pub fn about(stopped: &Stopped) -> String {
     format!("the stop rule `{}` holds{measured}", stopped.rule)
 }
 
+/// Returns a message and the end of the uploads, if a stop rule or the limit on spending holds.
+pub fn must_stop(
+    watch: &mut StopWatch,
+    budget: &Budget,
+    reached: Reached,
+    totals: &Totals,
+) -> Option<(String, SessionEnd)> {
+    let by_rule = watch.note(reached).map(|stopped| (about(&stopped), session_end(stopped)));
+    by_rule.or_else(|| {
+        let cap = budget.reached(totals)?;
+        Some((format!("the limit of {cap} is reached"), end_by_cap(cap)))
+    })
+}
+
 impl Observer for UploadJournal<'_> {
     fn interval(&mut self, interval: &Interval, control: &Control, now: Instant) {
         if self.failed.is_none() {
@@ -344,12 +358,9 @@ impl Observer for UploadJournal<'_> {
             file_bytes: self.session.state.totals.file_bytes,
             in_touch: in_touch(interval),
         };
-        let stopped = self.session.watch.note(reached).map(|stopped| (about(&stopped), session_end(stopped)));
-        let spent = || {
-            let cap = self.budget.reached(&self.session.state.totals)?;
-            Some((format!("the limit of {cap} is reached"), end_by_cap(cap)))
-        };
+        // The watch must see every interval, even if its decision is not used.
         let totals = &self.session.state.totals;
+        let stopped = must_stop(&mut self.session.watch, self.budget, reached, totals);
         let is_complete = totals.objects == self.shown.objects;
         if let Some(about) = self.stuck.note(reached.active, totals.objects, &interval.stats) {
             console::eprintln(&about);
@@ -357,7 +368,7 @@ impl Observer for UploadJournal<'_> {
         if self.stopped.is_none()
             && !is_complete
             && !is_over(control)
-            && let Some((about, end)) = stopped.or_else(spent)
+            && let Some((about, end)) = stopped
         {
             self.stopped = Some(end);
             console::eprintln(&format!("{about}; waiting for uploads in flight"));

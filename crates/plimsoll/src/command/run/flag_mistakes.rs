@@ -65,13 +65,13 @@ impl Checks<'_> {
 }
 
 /// Returns the name of a flag, or `None` for another word.
-fn flag_name(word: &str) -> Option<&str> {
+pub fn flag_name(word: &str) -> Option<&str> {
     let flag = word.strip_prefix("--")?;
     Some(flag.split('=').next().unwrap_or(flag))
 }
 
 /// Returns whether a word that is not a flag is a URL. Other such words, such as the name of the command, stay.
-fn is_url(word: &str) -> bool {
+pub fn is_url(word: &str) -> bool {
     word.contains("://")
 }
 
@@ -103,7 +103,7 @@ fn named(message: &str, arguments: &[String]) -> Vec<String> {
 }
 
 /// Returns whether a message mentions a flag, as `--name`, as `` `name` ``, or by its letter.
-fn is_named(message: &str, name: &str) -> bool {
+pub fn is_named(message: &str, name: &str) -> bool {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
     let is_word = |flag: &str| {
         message

@@ -4,13 +4,14 @@
 //! Hooks, collectors and the servers of targets always run on this host.
 
 use super::Planned;
+use super::flag_mistakes::{flag_name, is_named, is_url};
 use super::served_address::is_served;
 use crate::command::load_command::LoadCommand;
 use crate::failure::Failure;
 use crate::hosts::{self, Agents};
 use crate::input_file;
 use crate::live_metrics;
-use crate::load::machines::{self, Machines};
+use crate::load::machines::{self, HEADING, Machines};
 use crate::usage_errors;
 use clap::Parser;
 use fleet::hosts::AGENTS_MAX;
@@ -131,7 +132,7 @@ impl StudyMachines {
         if count < all {
             let mut urls = 0;
             command.arguments.retain(|word| {
-                let is_url = !word.starts_with("--") && word.contains("://");
+                let is_url = flag_name(word).is_none() && is_url(word);
                 urls += usize::from(is_url);
                 !is_url || urls <= count.get()
             });
@@ -219,7 +220,7 @@ fn of_file(settings: &[Setting]) -> Result<Args, Diagnostic> {
         .collect();
     MachinesCli::try_parse_from(&words).map(|cli| cli.args).map_err(|error| {
         let message = usage_errors::explain::<MachinesCli>(&error, &words).into_message();
-        let named = settings.iter().find(|setting| message.contains(&format!("--{}", setting.name)));
+        let named = settings.iter().find(|setting| is_named(&message, &setting.name));
         let at = named.or(settings.first()).map_or(Position::START, |setting| setting.at);
         Diagnostic::new(at, message)
     })
@@ -242,8 +243,7 @@ pub fn is_naming(word: &str) -> bool {
 }
 
 fn is_flag(word: &str, name: &str) -> bool {
-    let flag = word.strip_prefix("--").map(|flag| flag.split('=').next().unwrap_or(flag));
-    flag == Some(name)
+    flag_name(word) == Some(name)
 }
 
 /// Parses the address of this host.

@@ -26,6 +26,7 @@ use measure::ExitStatus;
 use measure::units::ByteSize;
 use report::escape::escape;
 use report::number::plural;
+use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -266,6 +267,8 @@ fn select(scenario: &Scenario, only: &[(String, String)], machines: &StudyMachin
     let wanted = |cell: &Cell, target: &str| {
         only.iter().all(|(name, _)| only.iter().any(|(other, value)| other == name && is(name, value, cell, target)))
     };
+    // The repeats of a cell have the same command. Making it can read files.
+    let mut commands: HashMap<(usize, usize), TrialCommand> = HashMap::new();
     let mut planned = Vec::new();
     for trial in trial_order::trials(scenario, cells.len()) {
         let (Some(cell), Some(target)) = (cells.get(trial.cell), scenario.targets.get(trial.target)) else { continue };
@@ -279,7 +282,10 @@ fn select(scenario: &Scenario, only: &[(String, String)], machines: &StudyMachin
             target: target.name.clone(),
             repeat: trial.repeat,
             directory: format!("{:03}-{}/{of_target}-{}", trial.cell + 1, cell.directory(scenario), trial.repeat + 1),
-            command: machines.command(command_of(scenario, cell, target)),
+            command: commands
+                .entry((trial.cell, trial.target))
+                .or_insert_with(|| machines.command(command_of(scenario, cell, target)))
+                .clone(),
             hook_environment: matrix::hook_environment(scenario, cell, target, trial.repeat),
         });
     }
@@ -322,6 +328,5 @@ fn command(trial: &TrialCommand) -> Result<LoadCommand, Failure> {
     if trial.name == "line" && trial.arguments.first().is_some_and(|load| load == "fill") {
         return Err(Failure::usage("`command`: a fill has no load line; write a number as `concurrency`"));
     }
-    let typed = ["plimsoll".to_owned(), trial.name.clone()].into_iter().chain(trial.arguments.iter().cloned());
-    LoadCommand::parse(typed.map(Into::into))
+    LoadCommand::parse(machines::words(trial).into_iter().map(Into::into))
 }

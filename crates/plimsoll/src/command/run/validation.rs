@@ -1,6 +1,6 @@
 //! Checks of a study before it starts. The checks report the position of every mistake.
 
-use super::flag_mistakes::{Checks, FlagMistake};
+use super::flag_mistakes::{Checks, FlagMistake, flag_name};
 use super::machines::{self, StudyMachines};
 use super::{Planned, command, links, select};
 use crate::command::load_command::LoadCommand;
@@ -219,10 +219,7 @@ fn settings(planned: &[Planned], incomplete: &[String]) -> Vec<Diagnostic> {
 /// Returns the mistakes in the settings of a trial.
 fn of_trial(trial: &TrialCommand, incomplete: &[String]) -> Vec<Diagnostic> {
     // Names that are no settings are reported before.
-    let is_setting = |word: &&String| {
-        let name = word.strip_prefix("--").map(|flag| flag.split('=').next().unwrap_or(flag));
-        !name.is_some_and(|name| NO_SETTINGS.contains(&name))
-    };
+    let is_setting = |word: &&String| !flag_name(word).is_some_and(|name| NO_SETTINGS.contains(&name));
     let (naming, others): (Vec<String>, Vec<String>) =
         trial.arguments.iter().cloned().partition(|word| machines::is_naming(word));
     let arguments: Vec<String> = others.iter().filter(is_setting).cloned().collect();

@@ -4,7 +4,7 @@ pub mod bus;
 
 use super::{count, positive_span};
 use crate::failure::Failure;
-use bus::HEADING;
+pub use bus::HEADING;
 use fleet::hosts::{AGENTS_MAX, parse_hosts};
 use measure::units::format_span;
 use std::num::NonZeroUsize;
