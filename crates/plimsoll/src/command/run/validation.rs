@@ -1,6 +1,6 @@
 //! Checks of a study before it starts. The checks report the position of every mistake.
 
-use super::flag_mistakes::{Checks, FlagMistake, flag_name};
+use super::flag_mistakes::{Checks, FlagMistake, flag_name, is_named};
 use super::machines::{self, StudyMachines};
 use super::{Planned, command, links, select};
 use crate::command::load_command::LoadCommand;
@@ -273,6 +273,8 @@ fn placed(trial: &TrialCommand, FlagMistake { names, earlier, message }: FlagMis
         _ => None,
     };
     let last = positions.iter().rev().find(|(name, _)| names.contains(name));
-    let found = single.or(last).or_else(|| first("command")).or_else(|| first("url"));
+    // Some settings are not flags of the command: `command` itself, and `concurrency: line`.
+    let in_message = positions.iter().rev().find(|(name, _)| is_named(&message, name));
+    let found = single.or(last).or(in_message).or_else(|| first("command")).or_else(|| first("url"));
     Diagnostic::new(found.map_or(Position::START, |(_, at)| *at), message)
 }
