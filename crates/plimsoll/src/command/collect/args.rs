@@ -12,7 +12,7 @@ use std::time::Duration;
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true, after_help = AFTER)]
 pub struct Args {
-    /// Name of a set of metrics and the URL to poll, e.g. nginx http://host/s; with --column, only a URL.
+    /// With --column, the URL to poll; otherwise a set of metrics and its URL, e.g. nginx http://host/status.
     #[arg(value_name = "[SET] URL", num_args = 0..=2)]
     pub what: Vec<String>,
     /// Collect a value of the URL's response: NAME=$.path in JSON (RFC 9535), or NAME=metric{label="value"} in the
