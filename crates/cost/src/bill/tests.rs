@@ -167,11 +167,16 @@ fn the_reconciliation_of_the_study() {
 #[test]
 fn the_documentation_shows_these_numbers() {
     let text = include_str!("../../../../docs/cost.md");
+    // Numbers without separators of thousands, and sentences without line breaks.
     let page = text.replace(',', "");
+    let prose = page.split_whitespace().collect::<Vec<_>>().join(" ");
     let usage = Usage::of_plan(STUDY_BYTES, 2626, months("2.77 months"));
     let sheets = [sheet("sia-2018"), sheet("s3-standard")];
     let [sia, s3] = [0, 1].map(|index: usize| offers(&usage, &sheets, Currency::US_DOLLAR)[index].bill.total().money);
-    assert!(page.contains(&format!("costs {sia} by the sheet `sia-2018` and\n{s3} by `s3-standard`")), "{sia} {s3}");
+    assert!(
+        prose.contains(&format!("By the sheet `sia-2018` this costs {sia} and by `s3-standard` {s3}.")),
+        "{sia} {s3}"
+    );
     let estimate = sheets[0].bill(&usage);
     let raw = bill_of(&[(Component::Upload, "94.3SC"), (Component::Storage, "1508.8SC"), (Component::Fees, "640.6SC")]);
     let corrected = raw.scaled(&money("5000SC").ratio(&money("2866.7SC")).unwrap().unwrap());
