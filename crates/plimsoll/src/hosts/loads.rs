@@ -1,5 +1,6 @@
-//! The loads of one command on connected agents: a run of `get`, `put` or `mix`, the loads of a search, or the sessions of a
-//! fill. Each load is one run of all agents, which stay connected in between.
+//! The loads of one command on connected agents: a run of `get`, `put` or `mix`, the loads of a search, or the sessions
+//! of a fill. Each load is one run of all agents. After the regular end of a run, an agent waits for the next one on
+//! the same connection.
 
 use super::coordinate::{Fleet, TakeRecords};
 use super::plan_text::PlanText;

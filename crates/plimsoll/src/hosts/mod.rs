@@ -1,13 +1,22 @@
 //! Runs on several hosts (`--hosts`, `--fleet`): agents on the hosts make parts of one load, and this process
 //! coordinates them.
 //!
-//! The crate [`fleet`] has the protocol and its rules, and the message bus ([`machines`] has the flags). This module starts
-//! agents over ssh ([`remote`]), or calls those that wait on the bus. It carries out the decisions of the coordinator
-//! ([`coordinate`]), saves what the agents send ([`received`]) and merges it into one run ([`result`]). A search for the
-//! load line makes several such runs on the same agents ([`loads`]), and watches their objectives ([`watch`]). Before a
-//! run, the first agent can make its part alone ([`alone`]), which shows how the load scales. A fill is divided into
-//! shares, whose journals stay with the agents ([`fill`]). If a coordinator is killed, another one collects the run
-//! ([`collect`]). The other end is `command/agent`.
+//! The crate [`fleet`] has the protocol and its rules, and the message bus ([`machines`] has the flags). This module
+//! starts agents over ssh ([`remote`]), or calls those that wait on the bus. It carries out the decisions of the
+//! coordinator ([`coordinate`]), saves what the agents send ([`received`]) and merges it into one run ([`result`]). A
+//! search for the load line makes several such runs on the same agents ([`loads`]), and watches their objectives
+//! ([`watch`]). Before a run, the first agent can make its part alone ([`alone`]), which shows how the load scales. A
+//! fill is divided into shares, whose journals stay with the agents ([`fill`]). If a coordinator is killed, another one
+//! collects the run ([`collect`]). The other end is `command/agent`.
+//!
+//! The coordinator sends the command line to the agents. Each agent parses it, makes its own plan, and takes its part
+//! with `Plan::split`. An agent makes an ordinary run with two extra inputs: its part, and a clock that is 0 at T0, the
+//! common start of all agents (`engine::run_from`). While the agent runs, it sends the coordinator a copy of each
+//! record that it writes to its run directory (`RunWriter::copying_to`). A fleet therefore measures and describes
+//! intervals in the same way as a single host. The coordinator writes these records to one run directory per agent, and
+//! merges them with the code of `merge` (`saved/merged.rs`).
+//!
+//! `end_to_end/fleet.rs` tests with real sshds, processes with shifted clocks, and kills.
 
 mod alone;
 pub mod clock;

@@ -1,9 +1,18 @@
 //! Messages over NATS, a message bus: agents dial out to the bus and wait for runs, and coordinators call them.
 //!
-//! The bus loses messages, for example while it restarts. So each pair of coordinator and agent has a `link`, which
-//! numbers, acknowledges and repeats messages. Every message arrives once and in order, or the link ends. A message of
-//! the bus is smaller than the server allows, and each queue has a maximum length. A message that does not fit into a
-//! queue is not acknowledged, so it is sent again. While the bus is away, an agent keeps the messages that it cannot send.
+//! The bus loses messages, for example while it restarts, or if a receiver is slow. So each pair of coordinator and
+//! agent has a `link`, which numbers, acknowledges and repeats messages. Every message arrives once and in order, or
+//! the link ends. A message of the bus is smaller than the server allows, so the link splits larger records into
+//! pieces. Each queue has a maximum length. A message that does not fit into a queue is not acknowledged, so it is sent
+//! again. JetStream could also keep messages until they are received, but then every NATS server would need JetStream.
+//! It is not needed, because the lease already decides how long old messages matter.
+//!
+//! While the bus is away, silence does not count for up to five minutes ([`crate::away`]). The agents continue to
+//! measure, and keep the messages that they cannot send. If the bus is not away, the coordinator asks the server about
+//! silent agents (`presence`). A killed agent is therefore noticed in seconds, but an agent that only stands still is
+//! not lost.
+//!
+//! `end_to_end/fleet_bus.rs` of the crate `plimsoll` tests with a real nats-server, which it also kills and restarts.
 //!
 //! | subject | from | content |
 //! |---|---|---|

@@ -1,5 +1,9 @@
 //! Parts of runs that this host has kept. A coordinator can collect them later (`plimsoll fleet collect`), for example
 //! after the coordinator of a run was killed.
+//!
+//! The order to start contains the few facts that only the coordinator knows, such as the wall time of T0 and the error
+//! of the clock. They are kept next to the records of the part. So another coordinator can fetch all parts, and merge
+//! them with the same code.
 
 use crate::failure::Failure;
 use crate::input_file;

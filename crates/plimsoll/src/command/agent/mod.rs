@@ -4,6 +4,10 @@
 //!
 //! This thread exchanges messages ([`session`]). Another thread prepares and makes the run ([`work`]). The run
 //! directory stays on this host.
+//!
+//! When the coordinator orders an agent to stop, the agent behaves as if it had received a signal
+//! (`sys::signals::count_as_received`). An agent makes all of its runs in one process, so it forgets these orders
+//! between the runs (`sys::signals::forget_ordered`).
 
 mod fill;
 mod kept;

@@ -1,5 +1,5 @@
 //! The policy of an agent: the loads that its host may make. The policy takes precedence over the plan of a
-//! coordinator.
+//! coordinator. It is checked against the command and its plan before the first request.
 
 use crate::command::load_command::LoadCommand;
 use crate::failure::Failure;

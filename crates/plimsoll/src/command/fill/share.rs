@@ -1,7 +1,12 @@
 //! The share of one host in a fill of several hosts (`--hosts`, `--fleet`).
 //!
-//! A share is an ordinary fill of every N-th object. Its directory and its journal stay on the host that uploads it. The
-//! host sends reports about it, which the coordinator adds up.
+//! A share is an ordinary fill of every N-th object: the objects of a share are a part of the dataset
+//! (`ObjectSet::Dataset` with a `Part`). Journal, recovery and reading back therefore need no second way. The identity
+//! of the share contains its number. Its directory and its journal stay on the host that uploads it.
+//!
+//! The host sends reports about the share. Their counts are sums over all sessions, so the last report of a lost agent
+//! counts too. The coordinator adds the reports up (`json/fleet_fill.rs` in the crate `report`).
+//! `end_to_end/fleet_fill.rs` kills agents and coordinators.
 
 use super::Args;
 use super::budget::Budget;

@@ -1,4 +1,5 @@
-//! The ways to make the loads of a search. The search itself is the same for all of them.
+//! The ways to make the loads of a search: in this process, or on connected agents (`hosts/loads.rs`). The search
+//! itself is the same for both, and so are the rules that decide a level.
 
 use super::args::Load;
 use super::search_load::{SearchLoad, Settings};

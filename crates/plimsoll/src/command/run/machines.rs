@@ -1,7 +1,10 @@
-//! The machines on which a study makes its loads: other hosts, or this one. The flags of `run` and the key `machines` of the
-//! scenario name them.
+//! The machines on which a study makes its loads: other hosts, or this one. The flags of `run` and the key `machines`
+//! of the scenario name them.
 //!
-//! Hooks, collectors and the servers of targets always run on this host.
+//! The study adds the flags of its machines to the command of each trial, and connects to the agents once. The agents
+//! get the commands one after the other (`Agents::assign`). Lost agents are not replaced. Everything else of a study
+//! stays on this host: hooks, collectors and the servers of targets. While hooks run, this process renews the leases of
+//! the agents.
 
 use super::Planned;
 use super::flag_mistakes::{flag_name, is_named, is_url};
