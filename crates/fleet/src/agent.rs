@@ -194,7 +194,7 @@ impl Agent {
                 self.state = State::Preparing;
                 vec![Action::Prepare { plan, run, part }]
             }
-            (ToAgent::Probe { number }, State::Ready) => {
+            (ToAgent::Probe { number }, State::Ready | State::Starting | State::Running { .. }) => {
                 self.heard = now;
                 vec![Action::Send(FromAgent::Clock { number, received: now, replied: now })]
             }

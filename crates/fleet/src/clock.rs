@@ -77,6 +77,13 @@ impl Offset {
         if other.uncertainty < self.uncertainty { other } else { self }
     }
 
+    /// Returns how far the agent's clock has drifted from the coordinator's between `earlier` and this offset.
+    #[must_use]
+    pub fn drift_since(self, earlier: Self) -> Drift {
+        let nanos = i64::try_from(self.nanos - earlier.nanos).unwrap_or(i64::MAX);
+        Drift { nanos, error: self.uncertainty.saturating_add(earlier.uncertainty) }
+    }
+
     /// Returns the largest possible error of the offset. This bound also holds if one direction is slower than the
     /// other.
     #[must_use]
@@ -94,6 +101,30 @@ impl Offset {
     #[must_use]
     pub fn to_coordinator(self, at: AgentTime) -> Option<CoordinatorTime> {
         u64::try_from(i128::from(at.0) - self.nanos).ok().map(CoordinatorTime)
+    }
+}
+
+/// The change of an offset during a run: how much more time has passed on the agent's clock than on the coordinator's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drift {
+    /// The change, in nanoseconds.
+    pub nanos: i64,
+    /// The largest possible error of the change.
+    pub error: Duration,
+}
+
+impl Drift {
+    /// Returns the smallest drift that fits the measurement, in nanoseconds and without its sign.
+    #[must_use]
+    pub fn certain(self) -> u64 {
+        self.nanos.unsigned_abs().saturating_sub(nanos(self.error))
+    }
+
+    /// Returns the drift that is certainly larger. If none is certain, returns the more exact one.
+    #[must_use]
+    pub fn larger(self, other: Self) -> Self {
+        let key = |drift: Self| (drift.certain(), std::cmp::Reverse(drift.error));
+        if key(other) > key(self) { other } else { self }
     }
 }
 
@@ -152,6 +183,19 @@ mod tests {
         let fast = Offset::of(&probe(100, 20, 20)).expect("possible");
         assert_eq!(slow.better(fast), fast);
         assert_eq!(fast.better(slow), fast);
+    }
+
+    #[test]
+    fn a_drift_is_the_change_of_the_offset_and_counts_as_far_as_it_is_certain() {
+        let of = |ahead: i64, there: u64, back: u64| Offset::of(&probe(ahead, there, back)).expect("possible");
+        let first = of(1000, 50, 50);
+        let slower = of(-9000, 100, 100).drift_since(first);
+        assert_eq!((slower.nanos, slower.error), (-10_000, Duration::from_nanos(150)));
+        assert_eq!(slower.certain(), 9850);
+        let unsure = of(1000, 70_000, 10).drift_since(first);
+        assert_eq!(unsure.certain(), 0, "the slow way there looks like a drift of {} ns", unsure.nanos);
+        let none = of(1000, 20, 20).drift_since(first);
+        assert_eq!((slower.larger(unsure), unsure.larger(slower), unsure.larger(none)), (slower, slower, none));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// The version of this protocol. Increase it with every change of a message.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// Maximum length of the name of a run.
 const RUN_ID_MAX: usize = 64;

@@ -2,7 +2,7 @@
 
 use fleet::agent::{self, Agent, Event, LEASE, StopReason};
 use fleet::away::AWAY_MAX;
-use fleet::clock::{AgentTime, CoordinatorTime};
+use fleet::clock::{AgentTime, CoordinatorTime, Drift};
 use fleet::coordinator::{self, Abort, Coordinator, Ended, Loss, Outcome, Settings};
 use fleet::message::{FoundPart, FromAgent, Hash, KeptPart, PROTOCOL, Part, Refusal, RunId, Terms, ToAgent};
 use std::collections::BTreeMap;
@@ -20,8 +20,10 @@ const END: u64 = 2000 * SECOND;
 /// One simulated machine.
 struct Machine {
     agent: Agent,
-    /// Agent's clock minus true time.
+    /// Agent's clock minus true time, at the begin of the simulation.
     shift: i64,
+    /// Drift of the agent's clock, in nanoseconds per second.
+    drift: i64,
     /// Delays of a message to the agent, and of a message back.
     ways: (u64, u64),
     /// Delay between the ordered start and the actual start of the load.
@@ -93,12 +95,13 @@ fn machines() -> Vec<Machine> {
 
 fn machine(shift: i64, ways: (u64, u64)) -> Machine {
     let agent = Agent::new(build(), AgentTime(100 * SECOND));
-    Machine { agent, shift, ways, delay: 0, dead: false, cut_off: false, started: None, stopped: None }
+    Machine { agent, shift, drift: 0, ways, delay: 0, dead: false, cut_off: false, started: None, stopped: None }
 }
 
 impl Machine {
     fn clock(&self, at: u64) -> AgentTime {
-        AgentTime(at.checked_add_signed(self.shift).expect("in range"))
+        let drifted = i64::try_from((at - 100 * SECOND) / MS).expect("in range") * self.drift / 1000;
+        AgentTime(at.checked_add_signed(self.shift + drifted).expect("in range"))
     }
 }
 
@@ -315,6 +318,23 @@ fn the_reported_spread_is_that_of_the_actual_starts() {
     }
     let fleet = Simulation::new(settings(), late).run();
     assert_eq!(fleet.ended().spread(), Duration::from_millis(7));
+}
+
+#[test]
+fn a_clock_that_drifts_during_the_run_is_measured_and_does_not_disturb_it() {
+    let mut drifting = machines();
+    // 100 ppm, five times as much as a quartz without corrections.
+    drifting[1].drift = -100_000;
+    let mut fleet = Simulation::new(settings(), drifting);
+    fleet.seconds = 300;
+    let fleet = fleet.run();
+    let ended = fleet.ended();
+    assert!(!ended.partial && ended.spread() <= Duration::from_millis(4), "{:?}", ended.spread());
+    let drifts: Vec<Drift> = ended.agents.iter().map(|agent| agent.drift.expect("it was measured")).collect();
+    // The last probe is up to 5 s older than the end of the run.
+    let (true_drift, error) = (-29_750_000_i64, 500_000 + drifts[1].error.as_nanos() as u64);
+    assert!(drifts[1].nanos.abs_diff(true_drift) <= error, "{drifts:?}");
+    assert!(drifts[1].certain() > 25 * MS && drifts[0].certain() == 0 && drifts[2].certain() == 0, "{drifts:?}");
 }
 
 #[test]

@@ -142,6 +142,11 @@ pub enum Note {
         /// Seconds for which the client was stopped.
         seconds: f64,
     },
+    /// In a run of several hosts, the clock of an agent drifted by more than the largest accepted difference of the starts.
+    ClockDrift {
+        /// The smallest drift that fits the measurement, in nanoseconds.
+        nanos: u64,
+    },
     /// The run ended before the measured window began.
     NoWindow,
     /// The last record is incomplete, because it was still being written.
@@ -175,6 +180,7 @@ impl Note {
             Self::NotKeptAlive { .. } => "not_kept_alive",
             Self::CoarseRate { .. } => "coarse_rate",
             Self::ClientStopped { .. } => "client_stopped",
+            Self::ClockDrift { .. } => "clock_drift",
             Self::NoWindow => "no_window",
             Self::IncompleteRecord { .. } => "incomplete_record",
             Self::Damaged(_) => "damaged",
@@ -271,6 +277,12 @@ impl std::fmt::Display for Note {
                 than they were at the target",
                 seconds(*length)
             ),
+            Self::ClockDrift { nanos } => write!(
+                f,
+                "the clock of an agent drifted by at least {} during the run; its intervals are shifted by this time \
+                 against those of other agents",
+                time(*nanos as f64)
+            ),
             Self::NoWindow => f.write_str("the run ended before its measured window began"),
             Self::IncompleteRecord { bytes } => {
                 write!(f, "the last record is incomplete, so its {} are left out", plural(*bytes, "byte"))
@@ -305,6 +317,7 @@ pub fn of(run: &SavedRun) -> Vec<Note> {
     let stopped = run.summary().limits.stopped();
     let is_limit = limit::limited_by(run) == LimitedBy::SharedHost;
     notes.extend(when(stopped >= STOPPED_SECONDS_MIN && !is_limit, Note::ClientStopped { seconds: stopped }));
+    notes.extend(clock_drift(run));
     notes.extend(when(run.torn_bytes > 0, Note::IncompleteRecord { bytes: run.torn_bytes }));
     notes.extend([Dimension::Host, Dimension::Header].into_iter().filter_map(|dimension| other_labels(run, dimension)));
     notes.extend(when(run.begin.debug_build, Note::DebugBuild));
@@ -314,6 +327,12 @@ pub fn of(run: &SavedRun) -> Vec<Note> {
     notes.extend(when(window > 0.0 && window < steadiness::SECONDS_MIN, Note::ShortWindow { seconds: window }));
     notes.extend(unsteady(run));
     notes
+}
+
+fn clock_drift(run: &SavedRun) -> Option<Note> {
+    let fleet = run.end.as_ref()?.fleet.as_deref()?;
+    let nanos = fleet.agents.iter().filter_map(|agent| Some(agent.drift?.certain_nanos())).max()?;
+    (nanos > fleet.spread_limit_nanos).then_some(Note::ClockDrift { nanos })
 }
 
 /// Returns the note about the network between client and target.

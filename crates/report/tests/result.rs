@@ -304,7 +304,7 @@ fn percentiles_that_stalls_lengthened_are_ranges_in_tables_of_runs() {
     for shown in tables.iter().chain([&metrics]) {
         assert!(shown.contains(&range), "no {range} in {shown}");
     }
-    assert!(tables.iter().all(|shown| shown.contains("  a … b is a range ")), "{tables:?}");
+    assert!(tables.iter().all(|shown| shown.contains("  a … b: delays of this client ")), "{tables:?}");
     let calm = [common::closed(), common::closed()];
     assert!(!repeats(&calm, &Style::default()).contains('…'));
 }

@@ -114,6 +114,17 @@ fn listings_keep_http_1_0_connections_and_pages_do_not() {
 }
 
 #[test]
+fn listings_of_an_imitated_sftp_server_are_as_long_as_real_ones_and_end_http_1_0_connections() {
+    let (_server, address) = start(&filestash());
+    let mut client = Client::connect(address);
+    let login = r#"{"type":"sftp","hostname":"sftp.invalid","username":"me"}"#;
+    let cookies = cookies(&post(&mut client, "/api/session", AJAX, login));
+    let ls = client.get("/api/files/ls?path=/", &format!("{AJAX}{cookies}"));
+    assert_eq!((ls.status, ls.body.len()), (200, 71 - 2 + 6 * 480), "six entries of 480 bytes in an empty listing");
+    assert_eq!(ls.header("content-length"), None);
+}
+
+#[test]
 fn cat_reads_ranges_in_its_own_way() {
     let (server, address) = start(&filestash());
     let mut client = Client::connect(address);

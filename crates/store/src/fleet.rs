@@ -55,6 +55,9 @@ pub struct FleetAgent {
     pub late_nanos: i64,
     /// Largest error of `late_nanos`.
     pub uncertainty_nanos: u64,
+    /// Drift of the agent's clock during the run. `None` if it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<ClockDrift>,
     /// Length of the measured window in nanoseconds.
     pub measured_nanos: u64,
     /// Number of measured operations that succeeded.
@@ -75,6 +78,23 @@ pub struct FleetAgent {
     pub limited_by: LimitedBy,
     /// Reason why the agent was lost; `None` if it was not lost.
     pub lost: Option<String>,
+}
+
+/// How much more time has passed on an agent's clock than on the coordinator's during a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockDrift {
+    /// The drift, in nanoseconds.
+    pub nanos: i64,
+    /// Largest error of the drift, in nanoseconds.
+    pub error_nanos: u64,
+}
+
+impl ClockDrift {
+    /// Returns the smallest drift that fits the measurement, in nanoseconds and without its sign.
+    #[must_use]
+    pub fn certain_nanos(self) -> u64 {
+        self.nanos.unsigned_abs().saturating_sub(self.error_nanos)
+    }
 }
 
 /// The load of several agents, compared with the load of the first agent alone.

@@ -45,7 +45,7 @@ pub use collected::{
 pub use damaged_objects::DamagedWriter;
 pub use error::{StoreError, StoreErrorKind};
 pub use fill_directory::SavedFill;
-pub use fleet::{AGENTS_MAX, Fleet, FleetAgent, FleetPart, Scaling};
+pub use fleet::{AGENTS_MAX, ClockDrift, Fleet, FleetAgent, FleetPart, Scaling};
 pub use frames::{Damage, DamageKind, FRAME_BYTES_MAX, Tail};
 pub use op_log::{HOPS_KEPT_MAX, HopRecord, OPS_FILE, OpLogReader, OpLogWriter, OpRecord, Slice};
 pub use record::{

@@ -59,6 +59,7 @@ pub fn fleet() -> store::Fleet {
         target: "http://127.0.0.1/".into(),
         late_nanos: -1,
         uncertainty_nanos: 1,
+        drift: Some(store::ClockDrift { nanos: -1, error_nanos: 1 }),
         measured_nanos: 1,
         ok: 1,
         failed: 1,

@@ -9,7 +9,7 @@ mod outcome;
 pub use outcome::{Abort, AgentResult, Ended, Loss, Outcome};
 
 use crate::away::Away;
-use crate::clock::{AgentTime, CoordinatorTime, Offset, Probe, expected_spread, nanos};
+use crate::clock::{AgentTime, CoordinatorTime, Drift, Offset, Probe, expected_spread, nanos};
 use crate::message::{FromAgent, Hash, PROTOCOL, Part, RunId, Terms, ToAgent};
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub const PROBES: u32 = 16;
 /// The time from the order to start until T0. The order must reach all agents within this time.
 pub const START_LEAD: Duration = Duration::from_secs(1);
 
-/// The coordinator renews the lease this often.
+/// The coordinator renews the lease this often, and compares the clocks of running agents again.
 pub const LEASE_EVERY: Duration = Duration::from_secs(5);
 
 /// The limits and the content of a run.
@@ -73,6 +73,10 @@ struct Member {
     name: String,
     state: State,
     offset: Option<Offset>,
+    /// The largest drift since the start that the probes of the run show.
+    drift: Option<Drift>,
+    /// The last probe of the run, until its reply arrives.
+    asked: Option<(u32, CoordinatorTime)>,
     records: u64,
     heard: CoordinatorTime,
 }
@@ -104,7 +108,15 @@ impl Coordinator {
             part: Part { index, of },
         };
         let actions = (0..of).zip(0..names.len()).map(|(index, to)| Action::Send(to, hello(index))).collect();
-        let member = |name| Member { name, state: State::Joining, offset: None, records: 0, heard: now };
+        let member = |name| Member {
+            name,
+            state: State::Joining,
+            offset: None,
+            drift: None,
+            asked: None,
+            records: 0,
+            heard: now,
+        };
         let members = names.into_iter().map(member).collect();
         let (begun, lease_due) = ((now, unix_ms), now.after(LEASE_EVERY));
         (Self { settings, members, start: None, begun, lease_due, away: Away::default(), over: false }, actions)
@@ -173,7 +185,7 @@ impl Coordinator {
         }
     }
 
-    /// Handles the passing of time: gives up silent agents, and renews the lease when this is due.
+    /// Handles the passing of time: gives up silent agents, and renews the leases when this is due.
     pub fn on_time(&mut self, now: CoordinatorTime) -> Vec<Action> {
         let mut actions = Vec::new();
         for index in 0..self.members.len() {
@@ -185,7 +197,8 @@ impl Coordinator {
         }
         if !self.over && now >= self.lease_due {
             self.lease_due = now.after(LEASE_EVERY);
-            actions.extend(self.living().map(|index| Action::Send(index, ToAgent::Lease)));
+            let members = self.members.iter_mut().zip(0..);
+            actions.extend(members.filter_map(|(member, index)| Some(Action::Send(index, member.renew(now)?))));
         }
         actions
     }
@@ -329,6 +342,20 @@ impl State {
 }
 
 impl Member {
+    /// Returns the message that renews the lease; `None` if the agent is done. For a running agent, the message is a probe,
+    /// because its clock may drift during a long run.
+    fn renew(&mut self, now: CoordinatorTime) -> Option<ToAgent> {
+        match self.state {
+            State::Done { .. } => None,
+            State::Running { .. } => {
+                let number = self.asked.map_or(PROBES, |(number, _)| number.wrapping_add(1));
+                self.asked = Some((number, now));
+                Some(ToAgent::Probe { number })
+            }
+            _ => Some(ToAgent::Lease),
+        }
+    }
+
     fn probe(&mut self, index: usize, number: u32, now: CoordinatorTime) -> Action {
         self.state = State::Probing { number, sent: now };
         self.heard = now;
@@ -365,6 +392,15 @@ impl Member {
                     return Ok(vec![self.probe(index, number + 1, now)]);
                 }
                 self.state = State::Probed;
+                Ok(Vec::new())
+            }
+            (FromAgent::Clock { number, received, replied }, State::Running { .. }) => {
+                // The reply to an earlier probe may arrive after the next one was sent.
+                let Some((_, sent)) = self.asked.filter(|(asked, _)| *asked == number) else { return Ok(Vec::new()) };
+                let probe = Probe { sent, received, replied, returned: now };
+                let drift = Offset::of(&probe).zip(self.offset).map(|(offset, start)| offset.drift_since(start));
+                let drift = drift.ok_or(Loss::Clock)?;
+                self.drift = Some(self.drift.map_or(drift, |largest| largest.larger(drift)));
                 Ok(Vec::new())
             }
             (FromAgent::Started { at }, State::Ordered) => {
@@ -405,6 +441,7 @@ impl Member {
             started: *started,
             started_here: *here,
             uncertainty: self.offset?.uncertainty(),
+            drift: self.drift,
             records: self.records,
             loss: loss.clone(),
         })

@@ -1,6 +1,6 @@
 //! The end of a run of a fleet.
 
-use crate::clock::{AgentTime, CoordinatorTime};
+use crate::clock::{AgentTime, CoordinatorTime, Drift};
 use crate::message::Refusal;
 use std::time::Duration;
 
@@ -89,6 +89,8 @@ pub struct AgentResult {
     pub started_here: CoordinatorTime,
     /// The largest error of `started_here`.
     pub uncertainty: Duration,
+    /// The largest drift of the agent's clock that was measured during the run. `None` if the clocks were not compared again.
+    pub drift: Option<Drift>,
     /// The number of records that arrived.
     pub records: u64,
     /// Reason for the loss of the agent; `None` without a loss.

@@ -1,5 +1,6 @@
 //! `plimsoll compare`: compares two sets of saved runs. Each metric is worse, better, equivalent or inconclusive.
 
+use crate::console;
 use crate::failure::{Exit, Failure};
 use crate::load::percent;
 use crate::saved::ci_output::CiOutput;
@@ -101,8 +102,13 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         || Ok(Suite::of_comparison(&comparison)),
         || Ok(markdown::comparison(&comparison)),
     )?;
-    let worse = sides != Sides::Halves && comparison.conclusion() == Conclusion::Worse;
-    Ok(if worse { Exit::Objectives } else { Exit::Good }.into())
+    if sides == Sides::Halves || comparison.conclusion() != Conclusion::Worse {
+        return Ok(Exit::Good.into());
+    }
+    let worse: Vec<&str> = comparison.worse().map(|row| row.metric.title()).collect();
+    let exit = Exit::Objectives;
+    console::eprintln(&format!("plimsoll: WORSE: {} (exit code {})", worse.join(", "), exit.code()));
+    Ok(exit.into())
 }
 
 /// Refuses runs whose result is UNUSABLE.

@@ -69,6 +69,10 @@ fn subtract(study: &mut SavedStudy, requested: &[String]) -> Result<(), Failure>
     Ok(())
 }
 
+fn subtracts_no_study() -> Failure {
+    Failure::usage("only a study has cells (--subtract); name the directory of a study")
+}
+
 /// Prints the report of a fill of several hosts.
 fn fleet_fill(args: &Args, form: OutputFormat) -> Result<ExitCode, Failure> {
     if args.ci.is_requested() || !args.subtract.is_empty() || args.html.is_some() {
@@ -84,12 +88,8 @@ fn fleet_fill(args: &Args, form: OutputFormat) -> Result<ExitCode, Failure> {
 
 /// Prints the report of a fill.
 fn fill(args: &Args, form: OutputFormat) -> Result<ExitCode, Failure> {
-    if args.ci.is_requested() || !args.subtract.is_empty() {
-        let runs = args.directory.join("sessions/0001/upload");
-        return Err(Failure::usage(format!(
-            "the report of a fill is text, --json or --html: for other forms, name one of its runs, for example {}",
-            runs.display()
-        )));
+    if !args.subtract.is_empty() {
+        return Err(subtracts_no_study());
     }
     let costs = prices::costs(&args.prices, args.keep.clone())?;
     let fill = saved::fill::read(&args.directory)?;
@@ -97,7 +97,7 @@ fn fill(args: &Args, form: OutputFormat) -> Result<ExitCode, Failure> {
         None => saved::fill::print(&fill, &costs, form)?,
         Some(file) => html_file::write_page(&report::html_fill(&fill, &costs), &args.directory, file.as_deref())?,
     }
-    Ok(saved::fill::exit_code(&fill).into())
+    Ok(saved::fill::conclude(&fill).into())
 }
 
 fn show(args: &Args) -> Result<ExitCode, Failure> {
@@ -119,7 +119,7 @@ fn show(args: &Args) -> Result<ExitCode, Failure> {
         ));
     }
     if !matches!(set.kind, SetKind::Study) && !args.subtract.is_empty() {
-        return Err(Failure::usage("only a study has cells (--subtract); name the directory of a study"));
+        return Err(subtracts_no_study());
     }
     let exit = match set.kind {
         SetKind::One => {
@@ -153,7 +153,7 @@ fn show(args: &Args) -> Result<ExitCode, Failure> {
                 None => load_line::print(&line, form)?,
                 Some(file) => load_line::write_html(&line, last.as_ref(), here, file.as_deref())?,
             }
-            load_line::exit_code(&line)
+            load_line::conclude(&line)
         }
     };
     Ok(exit.into())

@@ -294,6 +294,7 @@ impl Collection {
                     started: AgentTime(0),
                     started_here: CoordinatorTime(T0),
                     uncertainty: Duration::ZERO,
+                    drift: None,
                     records: 0,
                     loss: Some(Loss::Failed("no agent has its part of the run".to_owned())),
                 },
@@ -367,6 +368,8 @@ fn result_of(name: &str, kept: &KeptPart, records: u64, loss: Option<Loss>) -> A
         started: AgentTime(0),
         started_here: CoordinatorTime(T0.saturating_add_signed(kept.late_nanos)),
         uncertainty: Duration::from_nanos(kept.terms.uncertainty_nanos),
+        // Only the first coordinator has compared the clocks during the run.
+        drift: None,
         records,
         loss,
     }

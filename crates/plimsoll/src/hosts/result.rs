@@ -15,7 +15,7 @@ use measure::{LimitedBy, Stage};
 use report::limit;
 use std::path::Path;
 use std::time::Duration;
-use store::{EndReason, Fleet, FleetAgent, SavedRun};
+use store::{ClockDrift, EndReason, Fleet, FleetAgent, SavedRun};
 
 /// Maximum length of the saved reason for a loss, in characters.
 const LOST_MAX: usize = 1000;
@@ -140,6 +140,7 @@ fn row(agent: &AgentResult, run: Option<&SavedRun>, ended: &Ended) -> FleetAgent
         target: String::new(),
         late_nanos: i64::try_from(late).unwrap_or(i64::MAX),
         uncertainty_nanos: nanos(agent.uncertainty),
+        drift: agent.drift.map(|drift| ClockDrift { nanos: drift.nanos, error_nanos: nanos(drift.error) }),
         measured_nanos: 0,
         ok: 0,
         failed: 0,

@@ -21,7 +21,7 @@ pub use values::{count, output_file, percent, seed, span, timeout as positive_sp
 
 use crate::execute;
 use crate::failure::Failure;
-use crate::saved::html_file;
+use crate::saved::{NewDirectory, html_file, run_sets};
 use engine::plan::Plan;
 use std::process::ExitCode;
 
@@ -34,11 +34,15 @@ pub fn run_and_show(plan: Plan, args: &Args) -> Result<ExitCode, Failure> {
     let mut options = run_options(args);
     let directory = execute::run_directory(&plan, &options);
     options.directory = Some(directory.clone());
+    let new = NewDirectory::at(&directory);
     let ended = execute::run_and_show(plan, &options);
     // CI systems need a report of an unreachable target too. If the report cannot be written, this must not hide the
     // cause.
     if ended.is_err() && directory.exists() {
         let _ = args.output.ci.write(&directory);
+        if run_sets::is_without_measurements(&directory) {
+            new.discard();
+        }
     }
     let (runs, exit) = ended?;
     args.output.ci.write(&directory)?;

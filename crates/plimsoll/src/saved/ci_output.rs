@@ -2,12 +2,13 @@
 
 use super::run_sets::{RunSet, SetKind};
 use super::study::TrialResult;
-use super::{export_file, load_line, markdown, print_text, study};
+use super::{export_file, fill, load_line, markdown, print_text, study};
 use crate::failure::Failure;
 use report::ci::{Suite, annotations, junit};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use store::SavedFill;
 
 /// The flags for CI systems.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -59,8 +60,16 @@ impl CiOutput {
         if !self.is_requested() {
             return Ok(());
         }
-        let set = RunSet::of(directory)?;
         let name = report::escape::escape(&directory.display().to_string());
+        if SavedFill::is_in(directory) {
+            let fill = fill::read(directory)?;
+            return self.write_results(
+                &name,
+                || Ok(of_fill(&name, &fill)),
+                || Ok(report::export::markdown::fill(&fill)),
+            );
+        }
+        let set = RunSet::of(directory)?;
         self.write_results(&name, || suite(&set, &name), || markdown::of(&set))
     }
 
@@ -95,6 +104,12 @@ fn append(file: &Path, text: &str) -> Result<(), Failure> {
     })
 }
 
+fn of_fill(name: &str, fill: &SavedFill) -> Suite {
+    let mut suite = Suite { name: name.to_owned(), ..Suite::default() };
+    suite.add_fill(None, None, fill);
+    suite
+}
+
 /// Returns the test cases of a directory with this name.
 fn suite(set: &RunSet, name: &str) -> Result<Suite, Failure> {
     let mut suite = Suite { name: name.to_owned(), ..Suite::default() };
@@ -111,7 +126,7 @@ fn suite(set: &RunSet, name: &str) -> Result<Suite, Failure> {
                 let trial = trial?;
                 let label = format!("{}, run {}", trial.target, trial.repeat);
                 match &trial.result {
-                    TrialResult::Fill(fill) => suite.add_fill(&trial.cell, &label, fill),
+                    TrialResult::Fill(fill) => suite.add_fill(Some(&trial.cell), Some(&label), fill),
                     TrialResult::Line(found) => suite.add_line(Some(&trial.cell), Some(&label), &found.0),
                     TrialResult::Run(run) => suite.add_run(Some(&trial.cell), Some(&label), run),
                 }

@@ -1,6 +1,7 @@
 //! The directory of a run.
 
 use crate::failure::Failure;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -12,6 +13,33 @@ pub fn default_directory(target: &str) -> PathBuf {
 /// Returns the current time in milliseconds since 1970.
 pub fn unix_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// The directory for the results of a command that has not written anything yet.
+pub struct NewDirectory<'p> {
+    path: &'p Path,
+    /// `true` if everything that the directory will contain is from this command.
+    is_own: bool,
+}
+
+impl<'p> NewDirectory<'p> {
+    /// Call this before the command writes to the directory.
+    pub fn at(path: &'p Path) -> Self {
+        let is_own = match std::fs::read_dir(path) {
+            Ok(mut entries) => entries.next().is_none(),
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
+        Self { path, is_own }
+    }
+
+    /// Removes everything that the command wrote, because it measured nothing. Without this, the same command would be
+    /// refused later. Files of others are kept.
+    pub fn discard(self) {
+        if self.is_own {
+            // If this fails, the directory contains a run without measurements, which does no harm.
+            let _ = std::fs::remove_dir_all(self.path);
+        }
+    }
 }
 
 /// Removes the directory of an earlier attempt.

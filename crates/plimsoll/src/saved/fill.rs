@@ -1,7 +1,9 @@
 //! A saved fill: its report and its exit code.
 
 use super::{OutputFormat, print_json, print_text, text_style};
+use crate::console;
 use crate::failure::{Exit, Failure};
+use report::escape::escape;
 use report::fill::Costs;
 use std::path::Path;
 use store::{SavedFill, StoreErrorKind};
@@ -24,6 +26,15 @@ pub fn print(fill: &SavedFill, costs: &Costs, format: OutputFormat) -> Result<()
             "--print ab and --print httpbench cannot show a fill; name one of its runs, for example DIR/sessions/0001/upload",
         )),
     }
+}
+
+/// Returns the exit code of a fill. If the fill failed, also prints the reason to standard error.
+pub fn conclude(fill: &SavedFill) -> Exit {
+    let (result, exit) = (report::fill::result(fill), exit_code(fill));
+    if let Some(reason) = result.reasons.first().filter(|_| exit != Exit::Good) {
+        console::eprintln(&format!("plimsoll: {}: {} (exit code {})", result.word.text(), escape(reason), exit.code()));
+    }
+    exit
 }
 
 /// Returns the exit code of a fill.

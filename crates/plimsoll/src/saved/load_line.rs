@@ -1,6 +1,7 @@
 //! Saved searches for the load line.
 
 use super::{OutputFormat, cannot_read_back, html_file, print_json, print_text, text_style};
+use crate::console;
 use crate::failure::{Exit, Failure};
 use measure::result::load_line::LoadUnit;
 use report::load_line::{Level, LoadLine};
@@ -53,6 +54,21 @@ pub fn print(line: &LoadLine, format: OutputFormat) -> Result<(), Failure> {
 /// The report takes its settings from the run `last`.
 pub fn write_html(line: &LoadLine, last: Option<&SavedRun>, base: &Path, file: Option<&Path>) -> Result<(), Failure> {
     html_file::write_page(&report::html_line(line, last), base, file)
+}
+
+/// Returns the exit code of a search. If the result is not PASS, also prints the reason to standard error, except to a user
+/// who interrupted the search.
+pub fn conclude(line: &LoadLine) -> Exit {
+    let exit = exit_code(line);
+    if !matches!(exit, Exit::Good | Exit::Interrupted(_)) {
+        console::eprintln(&format!(
+            "plimsoll: {}: {} (exit code {})",
+            line.result.word.text(),
+            line.sentence(),
+            exit.code()
+        ));
+    }
+    exit
 }
 
 /// Returns the exit code of a search.

@@ -4,7 +4,7 @@ use super::{cannot_read, cannot_read_back, repeats};
 use crate::failure::Failure;
 use report::export::runs::Position;
 use std::path::{Path, PathBuf};
-use store::{RECORDS_FILE, STUDY_FILE, SavedFill, SavedRun, StudyRecord};
+use store::{EndReason, RECORDS_FILE, STUDY_FILE, SavedFill, SavedRun, StudyRecord};
 
 /// Relation between the runs in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,18 @@ pub struct RunSet {
     pub positions: Vec<Position>,
     /// The log of a study or a search.
     pub records: Vec<StudyRecord>,
+}
+
+/// Returns whether nothing was measured in a directory, because the target could not be reached from the start.
+pub fn is_without_measurements(base: &Path) -> bool {
+    let Ok(set) = RunSet::of(base) else { return false };
+    let is_unreached = |run: SavedRun| matches!(run.end.map(|end| end.reason), Some(EndReason::Unreachable { .. }));
+    match set.kind {
+        SetKind::One | SetKind::Repeats => {
+            set.positions.iter().all(|position| set.read(position).is_ok_and(is_unreached))
+        }
+        SetKind::Line | SetKind::Study => set.positions.is_empty(),
+    }
 }
 
 impl RunSet {

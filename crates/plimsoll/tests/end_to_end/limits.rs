@@ -227,7 +227,6 @@ fn a_slow_target_is_not_excused_by_few_descriptors() {
 }
 
 /// The server stops the client's process before it sends a response, and lets the process continue 60 ms after that.
-
 #[test]
 fn a_client_that_stops_reading_for_a_known_time_shows_that_share() {
     const WORK: Duration = Duration::from_millis(20);
@@ -260,6 +259,7 @@ fn a_client_that_stops_reading_for_a_known_time_shows_that_share() {
     let report = Report::read(&ended);
     let found = report.at("/client/unread_share").as_f64().expect("a share");
     assert!((found - planted).abs() < 0.05, "{found} of {planted} planted: {}", report.at("/client"));
-    assert_eq!(report.number("/client/unread_samples"), 40);
+    // The client discards a sample if it was delayed while it compared the two clocks.
+    assert!((36..=40).contains(&report.number("/client/unread_samples")), "{}", report.at("/client"));
     assert_eq!(report.text("/limited_by"), "shared_host");
 }

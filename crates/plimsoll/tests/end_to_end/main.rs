@@ -20,6 +20,7 @@ mod fill_completions;
 mod fill_sia;
 mod fleet;
 mod fleet_bus;
+mod fleet_disturbed;
 mod fleet_fill;
 mod fleet_keys;
 mod fleet_line;

@@ -123,13 +123,15 @@ impl Suite {
         self.seconds += seconds;
     }
 
-    /// Adds the test case of a fill in a study. `class` is the name of its cell. `label` distinguishes several fills.
-    pub fn add_fill(&mut self, class: &str, label: &str, fill: &SavedFill) {
+    /// Adds the test case of a fill. For a fill of a study, `class` is the name of its cell. `label` distinguishes several
+    /// fills.
+    pub fn add_fill(&mut self, class: Option<&str>, label: Option<&str>, fill: &SavedFill) {
         let result = fill::result(fill);
+        let label = label.map(|label| format!("{}: ", escape(label))).unwrap_or_default();
         let seconds = Pace::of(fill).active.as_secs_f64();
         self.cases.push(Case {
-            class: escape(class),
-            name: format!("{}: fill", escape(label)),
+            class: class.map_or_else(|| self.name.clone(), escape),
+            name: format!("{label}fill"),
             seconds,
             outcome: of_word(result.word, result.exit.code(), &escape(&result.reasons.join("; "))),
             metrics: fill::first_line(fill),

@@ -151,6 +151,11 @@ impl<'a> Comparison<'a> {
         self.of_target().filter(|row| row.conclusion == conclusion).count()
     }
 
+    /// Returns the metrics of the target that got worse.
+    pub fn worse(&self) -> impl Iterator<Item = &Row> {
+        self.of_target().filter(|row| row.conclusion == Conclusion::Worse)
+    }
+
     fn of_target(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(|row| !row.metric.is_of_client())
     }

@@ -1,4 +1,4 @@
-//! Markdown tables of a run, of repeats, of a study, or of the levels of a search.
+//! Markdown tables of a run, of repeats, of a study, or of the levels of a search, and the result of a fill.
 //!
 //! Text from servers and users must not become a link, a mention or markup, and must not end a cell. Text of plain
 //! characters is written unchanged. Any other text becomes a `<code>` element, in which special characters are written
@@ -6,6 +6,7 @@
 
 use crate::compare::Comparison;
 use crate::escape::escape;
+use crate::fill;
 use crate::limit;
 use crate::load_line::{ESTIMATED, LoadLine};
 use crate::notes;
@@ -17,7 +18,7 @@ use crate::study::{Order, Study, fills, load_lines, table_rows};
 use crate::text::{comparison_notes, comparison_pieces, comparison_rows};
 use measure::objective::Timed;
 use std::fmt::Write;
-use store::SavedRun;
+use store::{SavedFill, SavedRun};
 
 /// Returns the table of a run, with its result and its main metrics.
 #[must_use]
@@ -103,6 +104,13 @@ pub fn study(study: &Study) -> String {
     let fills = (!study.fills.is_empty()).then(|| table(&foreign(fills::table_rows(&study.fills, &Order::default()))));
     let headline = format!("**{}**\n", cell(study.headline().trim_end()));
     std::iter::once(headline).chain(trials).chain(load_lines).chain(fills).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the result of a fill with its reasons.
+#[must_use]
+pub fn fill(fill: &SavedFill) -> String {
+    let reasons = fill::result(fill).reasons.into_iter().map(|reason| format!("\n* {}", cell(&reason)));
+    std::iter::once(format!("{}\n", cell(&fill::first_line(fill)))).chain(reasons).collect::<String>() + "\n"
 }
 
 /// Returns the result of a search for the load line, and a table of its levels in order.

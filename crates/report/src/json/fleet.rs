@@ -40,6 +40,11 @@ pub struct FleetAgent {
     pub late_nanos: i64,
     /// Largest error of this time.
     pub uncertainty_nanos: u64,
+    /// Drift of the agent's clock during the run: the time on its clock minus the time on the coordinator's; null if it was
+    /// not measured. Clocks are compared every 5 s.
+    pub clock_drift_nanos: Option<i64>,
+    /// Largest error of the drift.
+    pub clock_drift_error_nanos: Option<u64>,
     /// Length of the measured window.
     pub measured_nanos: u64,
     /// Operations that succeeded.
@@ -86,6 +91,8 @@ impl FleetAgent {
             target: escape(&agent.target),
             late_nanos: agent.late_nanos,
             uncertainty_nanos: agent.uncertainty_nanos,
+            clock_drift_nanos: agent.drift.map(|drift| drift.nanos),
+            clock_drift_error_nanos: agent.drift.map(|drift| drift.error_nanos),
             measured_nanos: agent.measured_nanos,
             ok: agent.ok,
             failed: agent.failed,

@@ -86,6 +86,8 @@ mod tests {
             target: String::new(),
             late_nanos: 0,
             uncertainty_nanos: 0,
+            clock_drift_nanos: None,
+            clock_drift_error_nanos: None,
             measured_nanos: 2_000_000_000,
             ok,
             failed: 0,

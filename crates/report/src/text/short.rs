@@ -16,8 +16,9 @@ use measure::{Enumerated, KindStats};
 use std::cmp::Reverse;
 use store::SavedRun;
 
-/// Maximum number of lines. Together with up to two lines about the run directory, the report fits on 24 lines.
-pub const SHORT_LINES_MAX: usize = 22;
+/// Maximum number of lines. Together with the result and up to two lines about the run directory on standard error, and with
+/// the prompt of the shell, the report fits on 24 lines.
+pub const SHORT_LINES_MAX: usize = 20;
 /// Maximum width of a line, in characters.
 const WIDTH_MAX: usize = 80;
 /// Quantiles in the table, in ascending order.

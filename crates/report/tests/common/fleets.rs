@@ -5,7 +5,7 @@ use super::{HOSTILE, MS, SECOND};
 use measure::recorder::Pacing;
 use measure::{Instant, LimitedBy, Model, Timeline};
 use std::time::Duration;
-use store::{EndReason, Fleet, FleetAgent, FleetPart, SavedRun};
+use store::{ClockDrift, EndReason, Fleet, FleetAgent, FleetPart, SavedRun};
 
 fn agent(name: &str, ok: u64, late_nanos: i64, lost: Option<&str>) -> FleetAgent {
     FleetAgent {
@@ -14,6 +14,7 @@ fn agent(name: &str, ok: u64, late_nanos: i64, lost: Option<&str>) -> FleetAgent
         target: HOSTILE.into(),
         late_nanos,
         uncertainty_nanos: 60_000,
+        drift: Some(ClockDrift { nanos: 3 * late_nanos, error_nanos: 70_000 }),
         measured_nanos: ok / 100 * SECOND,
         ok,
         failed: 2,

@@ -36,7 +36,7 @@ use crate::console;
 use crate::failure::Failure;
 use crate::load;
 use crate::progress::Progress;
-use crate::saved;
+use crate::saved::{self, html_file};
 use objects::Objects;
 use phases::Uploads;
 use report::fill::is_about_the_target;
@@ -49,6 +49,8 @@ use store::journal::SessionEnd;
 /// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     args.check()?;
+    let output = &args.put.common.output;
+    output.check_files()?;
     crate::execute::prepare_process();
     let directory = objects::directory(args)?;
     let objects = Objects::of(args, Some(&directory))?;
@@ -67,13 +69,21 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         _ => "; run the same command again to continue this fill",
     };
     let saved_in = format!("saved in {}{goes_on}", directory.display());
+    if result.is_err() {
+        // CI systems need a report of a failed fill too. If it cannot be written, this must not hide the cause.
+        let _ = output.ci.write(&directory);
+    }
     result.map_err(|failure| failure.and(&saved_in))?;
     let fill = saved::fill::read(&directory)?;
     saved::fill::print(&fill, budget.costs(), options.format)?;
+    if let Some(file) = &output.html {
+        html_file::write_page(&report::html_fill(&fill, budget.costs()), &directory, file.as_deref())?;
+    }
+    output.ci.write(&directory)?;
     console::eprintln(&saved_in);
     let exit = match reason {
         SessionEnd::Interrupted => crate::progress::exit_of_interrupt(),
-        _ => saved::fill::exit_code(&fill),
+        _ => saved::fill::conclude(&fill),
     };
     Ok(exit.into())
 }

@@ -20,7 +20,7 @@ use crate::load;
 use crate::load::location_client::{LocationClient, Patience};
 use crate::progress::Progress;
 use crate::saved::ci_output::CiOutput;
-use crate::saved::{self, load_line};
+use crate::saved::{self, NewDirectory, load_line, run_sets};
 use args::OtherLoad;
 use make_load::InProcess;
 use measure::result::load_line::Found;
@@ -36,7 +36,12 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     check(&args)?;
     let (base, options) = (directory(&args), load::run_options(args.common().0));
     let output = Output::of(&args);
-    search(args, &base, &options.progress)?;
+    let new = NewDirectory::at(&base);
+    search(args, &base, &options.progress).inspect_err(|_| {
+        if run_sets::is_without_measurements(&base) {
+            new.discard();
+        }
+    })?;
     output.show(&base, &options)
 }
 
@@ -90,7 +95,7 @@ impl Output {
         }
         self.ci.write(base)?;
         console::eprintln(&saved::saved_in(base, options.format));
-        Ok(load_line::exit_code(&line).into())
+        Ok(load_line::conclude(&line).into())
     }
 }
 

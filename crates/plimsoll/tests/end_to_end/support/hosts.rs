@@ -24,23 +24,43 @@ pub struct Hosts {
     ssh: String,
 }
 
-/// Returns environment variables that shift the wall clock of a process by a number of seconds. Returns `None` to skip
-/// the test if the library is missing.
-pub fn clock_shifted_by(shift: i64) -> Option<Vec<(&'static str, String)>> {
+/// Environment variables that change the wall clock of a process.
+pub type Clock = Vec<(&'static str, String)>;
+
+/// Returns a wall clock that is shifted by a number of seconds. Returns `None` to skip the test if the library is missing.
+pub fn clock_shifted_by(shift: i64) -> Option<Clock> {
     if shift == 0 {
         return Some(Vec::new());
     }
+    shifted_clock(("FAKETIME", format!("{shift:+}s")))
+}
+
+/// Returns a wall clock that is shifted by the content of a file, such as `+5s`, from one second after each change of the
+/// file. Returns `None` to skip the test if the library is missing.
+pub fn clock_set_by(file: &Path) -> Option<Clock> {
+    let mut clock = shifted_clock(("FAKETIME_TIMESTAMP_FILE", file.display().to_string()))?;
+    clock.push(("FAKETIME_CACHE_DURATION", "1".to_owned()));
+    Some(clock)
+}
+
+fn shifted_clock(shift: (&'static str, String)) -> Option<Clock> {
     peer("libfaketime", Path::new(FAKETIME).exists().then_some(()))?;
-    let shift = format!("{shift:+}s");
-    Some(vec![("LD_PRELOAD", FAKETIME.to_owned()), ("FAKETIME", shift), ("DONT_FAKE_MONOTONIC", "1".to_owned())])
+    Some(vec![("LD_PRELOAD", FAKETIME.to_owned()), ("DONT_FAKE_MONOTONIC", "1".to_owned()), shift])
 }
 
 impl Hosts {
     /// Starts hosts with the names a, b, c and so on, whose wall clocks are shifted by these numbers of seconds. Returns
     /// `None` to skip the test if a program is missing.
     pub fn start(place: &TestDir, shifts: &[i64]) -> Option<Self> {
-        let names: Vec<String> = ('a'..).take(shifts.len()).map(String::from).collect();
-        let hosts = names.iter().zip(shifts).map(|(name, shift)| Host::start(place, name, *shift, None));
+        let clocks = shifts.iter().map(|shift| clock_shifted_by(*shift)).collect::<Option<Vec<Clock>>>()?;
+        Self::start_with(place, clocks)
+    }
+
+    /// Starts hosts with the names a, b, c and so on, which have these wall clocks. Returns `None` to skip the test if a
+    /// program is missing.
+    pub fn start_with(place: &TestDir, clocks: Vec<Clock>) -> Option<Self> {
+        let names: Vec<String> = ('a'..).take(clocks.len()).map(String::from).collect();
+        let hosts = names.iter().zip(clocks).map(|(name, clock)| Host::start(place, name, clock, None));
         let hosts = hosts.collect::<Option<Vec<Host>>>()?;
         Some(Self::of(place, hosts, names.join(",")))
     }
@@ -48,7 +68,7 @@ impl Hosts {
     /// Starts a host in each of these namespaces, with the names client-1, client-2 and so on.
     pub fn start_in(place: &TestDir, nodes: &[Node], shifts: &[i64]) -> Option<Self> {
         let start = |(number, (node, shift)): (usize, (&Node, &i64))| {
-            Host::start(place, &format!("client-{number}"), *shift, Some(node))
+            Host::start(place, &format!("client-{number}"), clock_shifted_by(*shift)?, Some(node))
         };
         let hosts = (1..).zip(nodes.iter().zip(shifts)).map(start).collect::<Option<Vec<Host>>>()?;
         Some(Self::of(place, hosts, format!("client-{{1...{}}}", nodes.len())))
@@ -74,15 +94,20 @@ impl Hosts {
 }
 
 impl Host {
-    fn start(place: &TestDir, name: &str, shift: i64, node: Option<&Node>) -> Option<Self> {
+    fn start(place: &TestDir, name: &str, clock: Clock, node: Option<&Node>) -> Option<Self> {
         let directory = place.path(&format!("host-{name}"));
         fs::create_dir_all(&directory).expect("can create a directory");
         let at = |name: &str| directory.join(name).display().to_string();
         let mut environment = format!("SetEnv XDG_CACHE_HOME={} XDG_STATE_HOME={}", at("cache"), at("state"));
         environment += &format!(" AWS_ACCESS_KEY_ID={ACCESS_KEY} AWS_SECRET_ACCESS_KEY={SECRET_KEY}");
-        clock_shifted_by(shift)?.iter().for_each(|(name, value)| environment += &format!(" {name}={value}"));
+        clock.iter().for_each(|(name, value)| environment += &format!(" {name}={value}"));
         let sshd = Sshd::start_with(&(environment + "\n"), node)?;
         Some(Self { name: name.to_owned(), sshd, directory })
+    }
+
+    /// Makes the host run this command for every login, whatever the client asks for.
+    pub fn force_command(&self, command: &str) {
+        self.sshd.force_command(command);
     }
 
     /// Returns the run directory that the agent of this host made, if it has made one.

@@ -22,7 +22,7 @@ mod sshd;
 pub mod versitygw;
 
 pub use clients::{kubernetes_validate, python_with_otlp, pythons_with_boto3, s3cmds};
-pub use hosts::{Host, Hosts, clock_shifted_by};
+pub use hosts::{Host, Hosts, clock_set_by, clock_shifted_by};
 pub use minio::Minio;
 pub use namespaces::{Namespaces, Node};
 pub use nats::{Agent, Nats, free_address};

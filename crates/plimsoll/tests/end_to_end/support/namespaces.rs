@@ -52,6 +52,16 @@ impl Namespaces {
         let (servers, clients) = nodes.split_last()?;
         Some(Self { parent, clients: clients.to_vec(), servers: servers.clone() })
     }
+
+    /// Cuts the client of this number off from all other namespaces, without a sign on either side.
+    pub fn cut_off(&self, client: usize) {
+        self.parent.ip(&format!("link set end{client} nomaster\n")).expect("a cable can be unplugged");
+    }
+
+    /// Connects the client of this number again.
+    pub fn connect_again(&self, client: usize) {
+        self.parent.ip(&format!("link set end{client} master bridge0\n")).expect("a cable can be plugged in");
+    }
 }
 
 impl Node {

@@ -103,6 +103,13 @@ impl Sshd {
         )
     }
 
+    /// Makes the server run this command for every login with the user's key, whatever the client asks for.
+    pub fn force_command(&self, command: &str) {
+        let authorized_keys = self.directory.path().join("user.pub");
+        let key = fs::read_to_string(&authorized_keys).expect("can read the key");
+        fs::write(authorized_keys, format!("command=\"{command}\" {key}")).expect("can write the key");
+    }
+
     /// Returns the user's private key.
     pub fn key(&self) -> String {
         fs::read_to_string(self.directory.path().join("user")).expect("can read the key")

@@ -31,6 +31,9 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     page.heading("Agents");
     page.item("run", &format!("{} on {}", escape(&fleet.run), plural(fleet.agents.len() as u64, "agent")));
     page.item("started", &starts(fleet));
+    if let Some(drift) = drift(fleet) {
+        page.item("clocks", &drift);
+    }
     page.item("together", &format!("all agents measured for {}", seconds(fleet.together_nanos as f64 / 1e9)));
     if let Some(scaling) = scaling(fleet) {
         page.item("scaling", &scaling);
@@ -74,6 +77,17 @@ pub(in crate::text) fn starts(fleet: &Fleet) -> String {
         time(error as f64),
         time(fleet.spread_limit_nanos as f64)
     )
+}
+
+/// Returns the largest drift of a clock, with the name of its agent. `None` if no drift was measured.
+fn drift(fleet: &Fleet) -> Option<String> {
+    let drifts = fleet.agents.iter().filter_map(|agent| Some((agent, agent.drift?)));
+    let (agent, drift) = drifts.max_by_key(|(_, drift)| (drift.certain_nanos(), drift.error_nanos))?;
+    let (by, error) = (time(drift.nanos.unsigned_abs() as f64), time(drift.error_nanos as f64));
+    Some(match drift.certain_nanos() {
+        0 => format!("no drift during the run (± {error})"),
+        _ => format!("the clock of {} drifted by {by}, ± {error}", bounded(&agent.name, NAME_WIDTH_MAX)),
+    })
 }
 
 /// Returns the scaling with the rates from which it is computed.

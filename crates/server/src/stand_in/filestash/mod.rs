@@ -120,7 +120,7 @@ impl FilestashStandIn {
     fn log_in(&self, session: Session) -> Result<Session, (u16, &'static str)> {
         match &session.backend {
             Backend::Sftp(login) if self.sftp.client(login).is_err() => Err((401, "Not authorised")),
-            Backend::Sftp(_) | Backend::Blackhole => Ok(session),
+            Backend::Sftp(_) | Backend::ImitatedSftp | Backend::Blackhole => Ok(session),
         }
     }
 
@@ -152,7 +152,10 @@ impl FilestashStandIn {
                 })
             }
             Backend::Sftp(_) if !reads => failure(501, "Not Implemented"),
-            Backend::Sftp(_) | Backend::Blackhole => blackhole_files(call, reads, head, target, facts),
+            Backend::ImitatedSftp => blackhole_files((call, reads, Metadata::Sftp), head, target, facts),
+            Backend::Sftp(_) | Backend::Blackhole => {
+                blackhole_files((call, reads, Metadata::None), head, target, facts)
+            }
         }
     }
 
@@ -176,10 +179,9 @@ impl FilestashStandIn {
     }
 }
 
-/// Returns the response to a file call on the blackhole backend.
+/// Returns the response to a file call on the blackhole backend, with this metadata in listings.
 fn blackhole_files(
-    call: &str,
-    reads: bool,
+    (call, reads, metadata): (&str, bool, Metadata),
     head: &RequestHead,
     target: Target<'_>,
     facts: &RequestFacts<'_>,
@@ -193,7 +195,7 @@ fn blackhole_files(
         "files/ls" if reads => {
             let entry =
                 |(name, size): (&str, u64)| Entry { name: name.to_owned(), is_directory: false, size, changed: 0 };
-            listing(&path, &LISTED.map(entry), Metadata::None, facts)
+            listing(&path, &LISTED.map(entry), metadata, facts)
         }
         "files/cat" if reads => cat::blackhole_file(&path, facts),
         "files/save" | "files/cat" if posts || (call == "files/save" && head.method == Method::Patch) => {

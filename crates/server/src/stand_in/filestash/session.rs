@@ -29,9 +29,14 @@ pub(super) struct Session {
     pub(super) backend: Backend,
 }
 
+/// The host in a login for SFTP that stands for [`Backend::ImitatedSftp`]. The name can never exist (RFC 6761).
+const IMITATED_HOST: &str = "sftp.invalid";
+
 /// The backend of a session.
 pub(super) enum Backend {
     Blackhole,
+    /// The files of the blackhole, in listings as long as those of an SFTP server. There is no SFTP server.
+    ImitatedSftp,
     Sftp(Box<sftp::Login>),
 }
 
@@ -43,6 +48,9 @@ impl Backend {
     fn of_login(login: &serde_json::Value, sftp: bool) -> Result<Self, (u16, &'static str)> {
         match login.get("type").and_then(serde_json::Value::as_str) {
             Some("blackhole") => Ok(Self::Blackhole),
+            Some("sftp") if login.get("hostname").and_then(serde_json::Value::as_str) == Some(IMITATED_HOST) => {
+                Ok(Self::ImitatedSftp)
+            }
             Some("sftp") if sftp => match sftp::Login::read(login) {
                 Some(login) => Ok(Self::Sftp(Box::new(login))),
                 None => {
