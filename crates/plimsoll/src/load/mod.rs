@@ -40,7 +40,8 @@ pub fn run_and_show(plan: Plan, args: &Args) -> Result<ExitCode, Failure> {
     // cause.
     if ended.is_err() && directory.exists() {
         let _ = args.output.ci.write(&directory);
-        if run_sets::is_without_measurements(&directory) {
+        let has_reports = args.output.ci.writes_to(&directory);
+        if !has_reports && run_sets::is_without_measurements(&directory) {
             new.discard();
         }
     }

@@ -32,6 +32,11 @@ impl CiOutput {
         self.junit.is_some() || self.summary.is_some() || self.annotations
     }
 
+    /// Returns whether a requested file is in this directory.
+    pub fn writes_to(&self, directory: &Path) -> bool {
+        self.junit.iter().chain(&self.summary).any(|file| file.starts_with(directory))
+    }
+
     /// Refuses files that could not be written because their directory does not exist. This check comes before the
     /// work, which may take hours. `html` is the value of `--html`. The directory of the run, `out`, does not have to
     /// exist yet.

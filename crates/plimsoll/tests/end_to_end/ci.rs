@@ -96,6 +96,81 @@ fn an_unreachable_target_is_a_failure_in_junit() {
     ended.expect(4);
     let xml = fs::read_to_string(place.path("junit.xml")).unwrap();
     assert!(xml.contains("<failure message=\"the target could not be reached: connection refused\""), "{xml}");
+    let inside = place.run(["get", &format!("http://{closed}/"), "--junit", "inside/junit.xml", "--out", "inside"]);
+    inside.expect(4);
+    assert!(place.path("inside/junit.xml").exists());
+}
+
+#[test]
+fn a_load_that_never_reached_its_target_leaves_no_directory() {
+    let place = TestDir::new();
+    let closed = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap();
+    let url = format!("http://{closed}/");
+    fs::create_dir(place.path("empty")).unwrap();
+    for command in [
+        &["get", "--out", "out"][..],
+        &["get", "--out", "empty"],
+        &["get"],
+        &["get", "--repeat", "2", "--out", "repeated"],
+        &["put", "--count", "1", "--size", "1", "--out", "put"],
+        &["line", "--out", "line"],
+    ] {
+        let ended = place.run(command.iter().copied().chain([url.as_str()]));
+        ended.expect(4);
+        assert!(ended.stderr.contains("cannot reach"), "{command:?}: {}", ended.stderr);
+    }
+    let left: Vec<_> = fs::read_dir(place.path("")).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    let in_runs = fs::read_dir(place.path("runs")).map_or(0, Iterator::count);
+    assert!(left.iter().all(|name| name == "runs") && in_runs == 0, "{left:?}");
+    // Files of others are not touched.
+    fs::create_dir(place.path("theirs")).unwrap();
+    place.write("theirs/notes", "mine");
+    place.run(["get", "--out", "theirs", &url]).expect(4);
+    assert_eq!(fs::read_to_string(place.path("theirs/notes")).unwrap(), "mine");
+}
+
+#[test]
+fn each_bad_result_is_one_line_on_standard_error_whatever_is_printed() {
+    let _cores = shared_cores();
+    let (_server, url) = serve();
+    let place = TestDir::new();
+    let search =
+        ["line", &url, "-d", "200ms", "--objective", "p50 <= 1us", "--from", "1", "--to", "2", "--out", "line"];
+    let found = place.run(search.iter().chain(&["--print", "none"]));
+    let again = place.run(["report", "line", "--json"]);
+    for ended in [&found, &again] {
+        ended.expect(1);
+        let lines: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("plimsoll: FAIL: ")).collect();
+        assert!(lines.len() == 1 && lines[0].ends_with(" (exit code 1)"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_fill_writes_all_files_for_ci() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    // `prepare` stores two objects, and the fills five each.
+    let (server, endpoint) = super::s3::serve(&place, &["--lose-every", "12"]);
+    super::fill::make_bucket(&place, &endpoint);
+    let files = ["--junit", "junit.xml", "--summary", "summary.md", "--html", "page.html", "--annotations"];
+    let fill = |name: &str, more: &[&str]| {
+        let target = format!("s3://bucket/{name}");
+        let words = ["fill", &target, "--count", "5", "--size", "1KiB", "--print", "none", "--out", name];
+        super::fill::start(&place, &endpoint, &[&words[..], &files, more].concat()).end()
+    };
+    assert_eq!(fill("good", &[]).expect(0).stdout, "");
+    let xml = fs::read_to_string(place.path("junit.xml")).unwrap();
+    assert!(xml.contains("name=\"good\" tests=\"1\" failures=\"0\"") && xml.contains("name=\"fill\""), "{xml}");
+    assert!(fs::read_to_string(place.path("summary.md")).unwrap().contains("5 objects stored"));
+    assert!(fs::read_to_string(place.path("page.html")).unwrap().contains("</html>"));
+    let lossy = fill("lossy", &["--verify"]);
+    lossy.expect(1);
+    assert!(lossy.stderr.lines().any(|line| line.starts_with("plimsoll: FAIL: 1 object ")), "{}", lossy.stderr);
+    assert!(lossy.stdout.lines().any(|line| line.starts_with("::error ")), "{}", lossy.stdout);
+    let again = place.run(["report", "lossy", "--junit", "again.xml", "--print", "none"]);
+    again.expect(1);
+    assert!(fs::read_to_string(place.path("again.xml")).unwrap().contains("failures=\"1\""));
+    server.stop();
 }
 
 #[test]
@@ -143,6 +218,10 @@ fn a_metric_that_got_worse_is_a_failed_test_case() {
     let files = ["--junit", "junit.xml", "--summary", "summary.md", "--annotations"];
     let ended = place.run(["compare", "--unlike", "--base", "base", "--new", "new"].iter().chain(&files));
     ended.expect(1);
+    assert!(
+        ended.stderr.starts_with("plimsoll: WORSE: success") && ended.stderr.contains("(exit code 1)"),
+        "{ended:?}"
+    );
     assert!(ended.stdout.lines().any(|line| line.starts_with("::error ")), "{}", ended.stdout);
     let xml = fs::read_to_string(place.path("junit.xml")).unwrap();
     assert!(

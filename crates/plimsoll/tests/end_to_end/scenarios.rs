@@ -230,6 +230,26 @@ fn a_file_manager_serves_its_login_page_and_lists_two_backends() {
     }
 }
 
+#[test]
+fn a_file_manager_with_nothing_set_keeps_connections_alive_on_one_backend_only() {
+    let _cores = all_cores();
+    let place = TestDir::new();
+    let sets = ["pages=2500".to_owned(), "listings=1000".into()];
+    let study = study(&place, "filestash.yaml", &sets, &["--only", "part=ls"], "");
+    assert_eq!(measured(&study), 4);
+    for trial in study["trials"].as_array().unwrap() {
+        let directory = trial["directory"].as_str().unwrap_or_else(|| panic!("{trial:#}"));
+        let (_, report) = place.report(&place.path(&format!("study/{directory}")));
+        let flags = report.list("/failures/flags").iter().find(|flag| flag["flag"] == "kept_alive");
+        let kept = flags.map_or(0, |flag| flag["attempts"].as_u64().expect("a count"));
+        let body = report.bytes("body_bytes") / report.number("/operations/ok");
+        match trial["cell"].as_str().unwrap_or_default().contains("sftp") {
+            true => assert_eq!((kept, body), (0, 71 - 2 + 6 * 480), "{trial:#}"),
+            false => assert_eq!((kept, body), (report.number("/operations/attempts"), 876), "{trial:#}"),
+        }
+    }
+}
+
 /// Returns a scenario as an editor would parse it.
 fn as_json(text: &str) -> Value {
     fn value(node: &study::scenario::yaml::Node) -> Value {
