@@ -186,6 +186,25 @@ fn differing_and_unusable_runs_are_named() {
     assert_eq!(is_usable(&common::client_limited()), Ok(()), "a closed run that the client limits is refused");
 }
 
+#[test]
+fn comparisons_fit_on_narrow_terminals() {
+    let name = "n".repeat(200);
+    let (mut base, slower) = (runs(&name, 41, 6, 1.0), runs("slower", 42, 6, 1.05));
+    base.push(without_success(&name, 3));
+    for sides in [Sides::BaseAndNew, Sides::Halves] {
+        let compared = Comparison::of(&base, &slower, sides, 0.02);
+        for width in [60, 80] {
+            let text = comparison(&compared, &Style { width, color: false });
+            let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > width).collect();
+            assert!(wide.is_empty(), "{width}: {wide:#?}");
+        }
+    }
+    let compared = Comparison::of(&base[..6], &slower, Sides::BaseAndNew, 0.02);
+    let narrow = comparison(&compared, &Style { width: 80, color: false });
+    assert!(narrow.contains("left out to keep lines short: p"), "{narrow}");
+    assert!(!comparison(&compared, &Style::default()).contains("left out"));
+}
+
 /// Returns a closed run of `seconds` in which all operations failed.
 fn without_success(name: &str, seconds: u64) -> ComparedRun {
     let fail = |op: Op| op.failed(AttemptClass::Http5xx, Cause::Status, Phase::Head, Some(503));

@@ -9,7 +9,7 @@ use crate::failure::{Exit, Failure};
 use report::escape::escape;
 use report::load_line::LoadLine;
 use report::number::plural;
-use report::study::{FillTrial, LineTrial, Order, Study, Trial, subtraction};
+use report::study::{FillTrial, LineTrial, Order, Study, Trial, discrepancy, subtraction};
 use report::{SavedStudy, StudyCell};
 use std::path::Path;
 use store::{STUDY_FILE, SavedFill, SavedRun, StudyRecord};
@@ -192,14 +192,17 @@ pub fn print(study: &SavedStudy, format: OutputFormat, asked: bool) -> Result<()
             let order = study.order();
             let full = format == OutputFormat::Full;
             let tables = tables(study, &order, full);
-            let differing = report::study::discrepancy::text(&study.study.discrepancies);
-            let (list, style) = (&study.study.differences, text_style());
+            let (list, objects, style) = (&study.study.differences, &study.study.discrepancies, text_style());
+            let (headline, differing) = match full {
+                true => (study.study.headline(), discrepancy::text(objects)),
+                false => (study.study.fitting_headline(&style), discrepancy::fitting_text(objects, &style)),
+            };
             let differences = match (full, asked) {
                 (true, _) => subtraction::text(list),
                 (false, true) => subtraction::fitting_text(list, &style),
                 (false, false) => subtraction::short_text(list, &style),
             };
-            print_text(&(study.study.headline() + &tables.join("\n") + &differences + &differing))
+            print_text(&(headline + &tables.join("\n") + &differences + &differing))
         }
     }
 }

@@ -135,7 +135,9 @@ fn a_stall_of_one_second_appears_in_the_response_times() {
     assert!((880.0..1000.0).contains(&quantile(0.99)), "the server stalled for a second: {}", quantile(0.99));
     for q in [0.5, 0.95, 0.99, 0.999] {
         let (truth, found) = (quantile(q), report.quantile_ms("/times/response/quantiles", q));
-        assert!((found - truth).abs() <= 10.0, "q {q}: {found} ms against {truth} ms");
+        // After the stall, client and server compete for the cores until the backlog is gone.
+        let error_max = f64::max(10.0, 0.02 * truth);
+        assert!((found - truth).abs() <= error_max, "q {q}: {found} ms against {truth} ms");
     }
     // A stall increases service times, because most operations were sent during the stall. The stall must not increase
     // lateness.

@@ -352,6 +352,22 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_fill_with_long_names_fits_on_a_terminal() {
+        let stopped = ended(SessionEnd::StopRule { text: "x".repeat(200) });
+        let fill = all_stored(&[stopped, started(2, 20_000)]);
+        let name = "n".repeat(80);
+        let sheet = format!("name: {name}\ncurrency: USD\ndate: 2026-01-31\nstorage: {{price: 100, per: GB}}\n");
+        let prices = Costs { sheets: vec![PriceSheet::parse(&sheet).unwrap()], keep: Months::zero() };
+        for width in [60, 80] {
+            let shown = fill_text(&fill, &prices, &Style { width, color: false });
+            let wide: Vec<&str> = shown.lines().filter(|line| line.chars().count() > width).collect();
+            assert!(wide.iter().all(|line| line.contains("://")), "{width}: {wide:#?}");
+            assert!(shown.contains("left out to keep lines short: objects"), "{shown}");
+            assert!(shown.lines().any(|line| line.starts_with("  2 ") && line.ends_with("still running")), "{shown}");
+        }
+    }
+
+    #[test]
     fn text_and_json_show_the_same_fill_and_its_costs() {
         let fill = all_stored(&[ended(SessionEnd::Finished)]);
         let sheet =

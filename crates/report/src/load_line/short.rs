@@ -3,12 +3,14 @@
 use super::{ESTIMATED, Level, LoadLine};
 use crate::Style;
 use crate::number::{plural, rate};
-use crate::text;
+use crate::text::{self, Table};
 
 /// Maximum number of levels in the curve. With the other lines, the report fits on 24 lines.
 const LEVELS_MAX: usize = 14;
 /// Length of the longest bar, in characters.
 const BAR: usize = 20;
+/// Columns that may be left out, the least important one first: p50, percentiles with objectives, ok.
+const OPTIONAL: [usize; 3] = [4, 5, 3];
 
 /// Returns the short report: the load line, and for each level its rate of successes as a bar.
 #[must_use]
@@ -17,7 +19,28 @@ pub fn short_text(line: &LoadLine, style: &Style) -> String {
     levels.sort_by(|one, other| one.level.total_cmp(&other.level));
     let (levels, left_out) = around_the_line(line, levels);
     let most = levels.iter().filter_map(|level| level.metrics.ok_per_second).fold(0.0, f64::max);
-    let titles = ["", "level", "", "ok", "p50", &line.bounded_title(), ""].map(str::to_owned);
+    let (mut table, left_out_titles) = table(line, &levels).fitted(&OPTIONAL, text::short_width(style));
+    let room = room_for_bars(&table, text::short_width(style));
+    let bars = levels.iter().map(|level| bar(level.metrics.ok_per_second.unwrap_or(0.0), most, room));
+    table.text_column(std::iter::once(String::new()).chain(bars));
+    let paragraph = |text: &str| text::paragraph(text, style);
+    let mut text = text::short_first_line(line.result.word, line.sentence(), style);
+    text += &paragraph(&format!("objectives: {}", line.objectives.join(", ")));
+    text.push('\n');
+    text += &text::short_table(&table);
+    text += &text::left_out_remark(&left_out_titles, style);
+    if left_out > 0 {
+        text += &paragraph(&format!("{} further from the load line", plural(left_out as u64, "level")));
+    }
+    if !levels.iter().all(|level| level.certain) {
+        text += &paragraph(ESTIMATED.trim_end());
+    }
+    text
+}
+
+/// Returns the table of these levels, without bars.
+fn table(line: &LoadLine, levels: &[&Level]) -> Table {
+    let titles = ["", "level", "", "ok", "p50", &line.bounded_title()].map(str::to_owned);
     let row = |level: &&Level| {
         let ok = level.metrics.ok_per_second;
         [
@@ -27,37 +50,15 @@ pub fn short_text(line: &LoadLine, style: &Style) -> String {
             ok.map_or_else(|| "–".to_owned(), rate),
             level.metrics.p50(),
             line.bounded_values(level),
-            String::new(),
         ]
     };
-    let mut rows: Vec<[String; 7]> = std::iter::once(titles).chain(levels.iter().map(row)).collect();
-    let room = room_for_bars(&rows, text::narrowed(style).width);
-    for (row, level) in rows.iter_mut().skip(1).zip(&levels) {
-        row[6] = bar(level.metrics.ok_per_second.unwrap_or(0.0), most, room);
-    }
-    let mut text = text::short_first_line(line.result.word, line.sentence(), style);
-    text += &text::paragraph(&format!("objectives: {}", line.objectives.join(", ")));
-    text.push('\n');
-    text += &text::table_with_text_from(6, &rows);
-    if left_out > 0 {
-        text += &text::paragraph(&format!("{} further from the load line", plural(left_out as u64, "level")));
-    }
-    if !levels.iter().all(|level| level.certain) {
-        text += &text::paragraph(ESTIMATED.trim_end());
-    }
-    text
+    let rows: Vec<[String; 6]> = std::iter::once(titles).chain(levels.iter().map(row)).collect();
+    Table::of(rows[0].len(), &rows)
 }
 
-/// Returns the length of the longest bar, if no line may be wider than `width`.
-fn room_for_bars(rows: &[[String; 7]], width: usize) -> usize {
-    let with_short_bar = |row: &[String; 7]| {
-        let mut row = row.clone();
-        row[6] = "█".to_owned();
-        row
-    };
-    let table = text::table_with_text_from(6, &rows.iter().map(with_short_bar).collect::<Vec<_>>());
-    let widest = table.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-    BAR.min((width + 1).saturating_sub(widest))
+/// Returns the length of the longest bar next to a table, if no line may be wider than `width`.
+fn room_for_bars(table: &Table, width: usize) -> usize {
+    BAR.min(width.saturating_sub(table.width() + 2))
 }
 
 /// Returns the levels around the load line, and the number of levels that were left out.
@@ -87,17 +88,12 @@ mod tests {
 
     #[test]
     fn bars_leave_room_for_the_other_columns() {
-        let row = |text: &str| std::array::from_fn(|column| if column == 1 { text.to_owned() } else { String::new() });
-        let rows: [[String; 7]; 2] = [row("level"), row(&"x".repeat(60))];
-        let room = room_for_bars(&rows, 80);
+        let mut table = Table::of(2, &[["", "level"], [">", &"x".repeat(60)]]);
+        let room = room_for_bars(&table, 80);
         assert!((1..BAR).contains(&room), "{room}");
-        let mut with_bar = rows.clone();
-        with_bar[1][6] = "█".repeat(room);
-        let widest = |rows: &[[String; 7]]| {
-            text::table_with_text_from(6, rows).lines().map(|line| line.trim_end().chars().count()).max().unwrap_or(0)
-        };
-        assert_eq!(widest(&with_bar), 80);
-        assert_eq!((room_for_bars(&rows, 200), room_for_bars(&rows, 40)), (BAR, 0));
+        assert_eq!((room_for_bars(&table, 200), room_for_bars(&table, 40)), (BAR, 0));
+        table.text_column([String::new(), "█".repeat(room)]);
+        assert_eq!(table.width(), 80);
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub fn text(line: &LoadLine, style: &Style) -> String {
         table(&rows),
         if line.levels.iter().all(|level| level.certain) { "" } else { ESTIMATED },
         if line.levels.iter().all(|level| line.has_bounded_values(level)) { "" } else { TOO_FEW },
-        line.about_ranges().map(paragraph).unwrap_or_default()
+        line.about_ranges().map(|text| paragraph(text, style)).unwrap_or_default()
     )
 }
 

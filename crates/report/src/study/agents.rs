@@ -5,14 +5,17 @@ use super::rows::Order;
 use super::{Trial, name_in_cell, sorted};
 use crate::json::{Fleet, FleetAgent};
 use crate::number::{count, rate, time};
-use crate::text::{Style, narrowed, table_with_text_from};
+use crate::text::{Style, table_with_text_from};
 
 /// Titles of the columns.
 const TITLES: [&str; 8] = ["cell", "target", "agents", "starts apart", "scaling", "slowest", "fastest", "lost"];
 /// Index of the first column with text.
 const TEXT: usize = 5;
-/// Columns that [`short_text`] may leave out, the least important one first: starts apart, fastest, slowest.
-const OPTIONAL: [usize; 3] = [3, 6, 5];
+/// Columns that [`short_text`] may leave out, the least important one first: starts apart, fastest, slowest,
+/// scaling.
+const OPTIONAL: [usize; 4] = [3, 6, 5, 4];
+/// Columns with long texts: lost.
+const TEXTS: [usize; 1] = [7];
 /// Maximum number of lost agents to name in a row.
 const LOST_NAMED: usize = 3;
 
@@ -27,7 +30,7 @@ pub fn text<'t>(trials: &'t [Trial], order: &Order<'t>) -> String {
 #[must_use]
 pub fn short_text<'t>(trials: &'t [Trial], order: &Order<'t>, style: &Style) -> String {
     let rows = rows(trials, order, |fleet| lost(fleet).next().is_some());
-    if rows.len() == 1 { String::new() } else { fitting(&rows, &OPTIONAL, &narrowed(style)) }
+    if rows.len() == 1 { String::new() } else { fitting(&rows, &TEXTS, &OPTIONAL, style) }
 }
 
 /// Returns the titles, and the rows of these trials.
@@ -76,7 +79,7 @@ fn names(fleet: &Fleet) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::tests::trial;
+    use crate::study::tests::{fits, long_name, trial};
     use measure::LimitedBy;
 
     fn agent(name: &str, ok: u64, lost: Option<&str>) -> FleetAgent {
@@ -128,5 +131,14 @@ mod tests {
         assert!(short.contains("mine, repeat 2") && short.contains("lost: b"), "{short}");
         assert!(!short.contains("repeat 1") && !short.contains("repeat 3"), "{short}");
         assert_eq!(short_text(&trials[2..], &Order::default(), &Style::default()), "");
+    }
+
+    #[test]
+    fn the_table_fits_with_long_names() {
+        let names = ["a", "b", "c", "d", "e"].map(long_name);
+        let agents =
+            names.iter().enumerate().map(|(index, name)| agent(name, 20, (index > 0).then_some("gone"))).collect();
+        let trials = [Trial { cell: long_name("c"), target: long_name("t"), ..on(agents, 1) }];
+        fits("agents", |style| short_text(&trials, &Order::default(), style));
     }
 }

@@ -5,7 +5,7 @@
 //! from the operation log, so the study needs the setting `log-ops`.
 
 use crate::number::{count, plural};
-use crate::text::paragraph;
+use crate::text::{Style, paragraph};
 use measure::{AttemptClass, Enumerated, OpKind};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -135,13 +135,20 @@ impl Discrepancy {
 /// Formats discrepancies for people. The text is empty if there are none.
 #[must_use]
 pub fn text(list: &[Discrepancy]) -> String {
-    let lines: String = list.iter().map(|one| paragraph(&one.sentence())).collect();
+    fitting_text(list, &Style::default())
+}
+
+/// Like [`text`], but not wider than the style.
+#[must_use]
+pub fn fitting_text(list: &[Discrepancy], style: &Style) -> String {
+    let lines: String = list.iter().map(|one| paragraph(&one.sentence(), style)).collect();
     if lines.is_empty() { lines } else { format!("\ndiffering objects\n{lines}") }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::study::tests::{fits, long_name};
     use measure::{Cause, Instant};
 
     fn op(url: u64, class: AttemptClass) -> OpRecord {
@@ -186,5 +193,14 @@ mod tests {
         assert_eq!(back.first[0].object, 4);
         assert_eq!(Discrepancy::between("c", ("a", &a), ("a", &a)), None);
         assert!(text(&[back]).contains("  in c, 1 object of 5 succeed on b and fail on a: #4 http_4xx\n"));
+    }
+
+    #[test]
+    fn sentences_fit_with_long_names() {
+        use AttemptClass::{Http4xx, Ok};
+        let (a, b) = (objects(&[(1, Ok)]), objects(&[(1, Http4xx)]));
+        let names = ["c", "a", "b"].map(long_name);
+        let found = Discrepancy::between(&names[0], (&names[1], &a), (&names[2], &b)).unwrap();
+        fits("differing objects", |style| fitting_text(std::slice::from_ref(&found), style));
     }
 }

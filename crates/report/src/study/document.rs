@@ -9,6 +9,7 @@ use crate::escape::escape;
 use crate::number::{count, plural};
 use crate::result::joint::{OneResult, exit_of, of_all};
 use crate::result::{NamedText, ResultRecord};
+use crate::text::{Style, title};
 use measure::{ExitStatus, ResultWord};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -139,6 +140,12 @@ impl Study {
             pieces.push(format!("{missing} of {planned} missing: `plimsoll run SCENARIO --resume DIR` runs them"));
         }
         pieces.join(" · ") + "\n\n"
+    }
+
+    /// Like [`Self::headline`], but broken at the width of a short report.
+    #[must_use]
+    pub fn fitting_headline(&self, style: &Style) -> String {
+        title(self.headline().trim_end(), style) + "\n"
     }
 }
 

@@ -6,7 +6,7 @@ use super::rows::Order;
 use crate::escape::escape;
 use crate::fill::{Costs, offer_text, result};
 use crate::number::{bit_rate, bytes, count};
-use crate::text::{Style, narrowed, table};
+use crate::text::{Style, table};
 use crate::{JsonFill, json_fill};
 use measure::ExitStatus;
 use schemars::JsonSchema;
@@ -63,13 +63,16 @@ impl Placed for FillTrial {
 pub(crate) const COLUMNS: [&str; 10] =
     ["cell", "target", "result", "objects", "stored", "bandwidth", "read back", "deleted", "costs", "reason"];
 
-/// Columns that [`short_text`] may leave out, the least important one first: deleted, stored, read back, objects.
-const OPTIONAL: [usize; 4] = [7, 4, 6, 3];
+/// Columns that [`short_text`] may leave out, the least important one first: deleted, stored, read back, objects,
+/// bandwidth.
+const OPTIONAL: [usize; 5] = [7, 4, 6, 3, 5];
+/// Columns with long texts: costs, reason.
+const TEXTS: [usize; 2] = [8, 9];
 
 /// Like [`text`], but at most 80 characters wide.
 #[must_use]
 pub fn short_text<'s>(fills: &'s [FillTrial], order: &Order<'s>, style: &Style) -> String {
-    if fills.is_empty() { String::new() } else { fitting(&table_rows(fills, order), &OPTIONAL, &narrowed(style)) }
+    if fills.is_empty() { String::new() } else { fitting(&table_rows(fills, order), &TEXTS, &OPTIONAL, style) }
 }
 
 /// Formats the fills as a table for people, with all columns. The text is empty if there are none.
@@ -116,6 +119,7 @@ pub(crate) fn row(trial: &FillTrial, all: &[FillTrial]) -> [String; 10] {
 mod tests {
     use super::*;
     use crate::fill::tests::all_stored;
+    use crate::study::tests::{fits, long_name};
     use cost::{Months, PriceSheet};
     use measure::ResultWord;
     use store::journal::{Record, SessionEnd, Verification, VerifiedObject};
@@ -157,5 +161,16 @@ mod tests {
         let text = text(&fills, &Order::default());
         assert!(text.contains("a, repeat 1") && text.contains("a, repeat 2"), "{text}");
         assert!(!super::text(&fills[..1], &Order::default()).contains("repeat"), "{text}");
+    }
+
+    #[test]
+    fn the_table_fits_with_long_names_and_keeps_the_costs() {
+        let mut long = trial(&long_name("t"), 1, &ended(SessionEnd::StopRule { text: long_name("r") }));
+        (long.cell, long.costs) = (long_name("c"), vec![long_name("p"), "0.01 USD (mine)".to_owned()]);
+        let fills = [long, trial("a", 1, &ended(SessionEnd::Finished)), trial("b", 2, &ended(SessionEnd::Interrupted))];
+        let order = Order::default();
+        fits("fills", |style| short_text(&fills, &order, style));
+        let narrow = short_text(&fills[1..], &order, &Style { width: 60, color: false });
+        assert!(narrow.contains("costs: ") && narrow.contains("USD (mine)") && narrow.contains("PASS"), "{narrow}");
     }
 }

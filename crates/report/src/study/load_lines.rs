@@ -5,7 +5,7 @@ use super::narrow::fitting;
 use super::place::{Placed, sorted};
 use super::rows::Order;
 use crate::load_line::{LoadLine, SearchOutcome};
-use crate::text::{Style, narrowed, table};
+use crate::text::{Style, table};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -34,13 +34,15 @@ impl Placed for LineTrial {
 pub(crate) const COLUMNS: [&str; 6] =
     ["cell", "target", "load line", "fails at", "vs. first", "first objective missed"];
 
-/// Columns that [`short_text`] may leave out, the least important one first: vs. first.
-const OPTIONAL: [usize; 1] = [4];
+/// Columns that [`short_text`] may leave out, the least important one first: vs. first, fails at.
+const OPTIONAL: [usize; 2] = [4, 3];
+/// Columns with long texts: first objective missed.
+const TEXTS: [usize; 1] = [5];
 
 /// Like [`text`], but at most 80 characters wide.
 #[must_use]
 pub fn short_text<'s>(lines: &'s [LineTrial], order: &Order<'s>, style: &Style) -> String {
-    if lines.is_empty() { String::new() } else { fitting(&table_rows(lines, order), &OPTIONAL, &narrowed(style)) }
+    if lines.is_empty() { String::new() } else { fitting(&table_rows(lines, order), &TEXTS, &OPTIONAL, style) }
 }
 
 /// Formats the searches as a table for people, with all columns. The text is empty if there are none.
@@ -105,6 +107,7 @@ fn ratio(line: &LoadLine, first: &LoadLine) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::study::tests::{fits, long_name};
     use measure::result::load_line::{Found, LoadUnit};
 
     fn trial(target: &str, found: Found) -> LineTrial {
@@ -130,5 +133,20 @@ mod tests {
         assert!(rows[2].contains("0.75 ×") && !rows[2].contains("range"), "{text}");
         assert!(rows[3].contains("at least 4,096 in flight") && rows[3].contains('–'), "{text}");
         assert_eq!(super::text(&[], &Order::default()), "");
+    }
+
+    #[test]
+    fn the_table_fits_with_long_names() {
+        let long = |target: &str, found| {
+            let mut trial = trial(&long_name(target), found);
+            (trial.cell, trial.load_line.first_missed) = (long_name("c"), Some(long_name("o")));
+            trial
+        };
+        let lines = [
+            long("a", Found::Gone { passed: Some(1_000_000), failed: 2_000_000 }),
+            long("b", Found::Line { passed: 1_000_000, failed: 1_000_001 }),
+            trial("nginx", Found::NotRecovered { passed: Some(u64::MAX), failed: u64::MAX }),
+        ];
+        fits("load lines", |style| short_text(&lines, &Order::default(), style));
     }
 }

@@ -3,13 +3,12 @@
 //! trials run one after the other. The rule for conclusions is the same as in `compare`
 //! ([`measure::statistics::difference::conclude_all`]).
 
-use super::narrow::{is_within, joined, lines};
 use super::rows::Row;
 use super::subtracted_metrics::SUBTRACTED;
 use super::trial::Trial;
 use crate::compare::{ComparisonMetric, ConclusionName, finite};
 use crate::number::{count, plural};
-use crate::text::{Style, about_left_out, left_out_columns, narrowed, paragraph, table, title};
+use crate::text::{Style, Table, left_out_remark, paragraph, short_table, short_width, table, title};
 use measure::Enumerated;
 use measure::statistics::difference::{
     Compared, Concluded, Conclusion, Difference, Scale, conclude_all, conclude_together, range_of_pairs,
@@ -341,16 +340,16 @@ pub fn short_text(list: &[Subtraction], style: &Style) -> String {
         return fitting_text(list, style);
     }
     let note = format!(
-        "\n{} of a single pair are not shown (see --full): conclusions need several `repeats`\n",
+        "{} of a single pair are not shown (see --full): conclusions need several `repeats`",
         plural(single.len() as u64, "difference")
     );
-    tables(&several, Some(&narrowed(style))) + &note
+    tables(&several, Some(style)) + "\n" + &title(&note, style)
 }
 
 /// Like [`text`], but at most 80 characters wide.
 #[must_use]
 pub fn fitting_text(list: &[Subtraction], style: &Style) -> String {
-    tables(&list.iter().collect::<Vec<_>>(), Some(&narrowed(style)))
+    tables(&list.iter().collect::<Vec<_>>(), Some(style))
 }
 
 /// Formats the differences for people, with all columns. The text is empty if there are none.
@@ -386,7 +385,7 @@ fn tables(list: &[&Subtraction], fit: Option<&Style>) -> String {
         });
     }
     if !text.is_empty() {
-        text.push_str(&paragraph(&about(list.iter().copied())));
+        text.push_str(&paragraph(&about(list.iter().copied()), fit.unwrap_or(&Style::default())));
     }
     text
 }
@@ -394,24 +393,20 @@ fn tables(list: &[&Subtraction], fit: Option<&Style>) -> String {
 /// Formats the table of a difference so that it fits. If it is too wide, the names of the cells become short, because the
 /// line above the table has them too. If that is not enough, columns are left out.
 fn fitting_table(mut rows: Vec<[String; 6]>, style: &Style) -> String {
-    let without = |rows: &[[String; 6]], left_out: &[usize]| {
-        let shown: Vec<usize> = (0..6).filter(|column| !left_out.contains(column)).collect();
-        lines(rows, &shown)
-    };
-    let whole = without(&rows, &[]);
-    if is_within(&whole, style.width) {
-        return joined(&whole);
+    let of = |rows: &[[String; 6]]| Table::of(rows[0].len(), rows);
+    let whole = of(&rows);
+    if whole.width() <= short_width(style) {
+        return short_table(&whole);
     }
     rows[0][1..3].clone_from_slice(&SHORT_COLUMNS.map(str::to_owned));
-    let left_out = left_out_columns(&OPTIONAL, |left_out| is_within(&without(&rows, left_out), style.width));
-    let titles: Vec<String> = left_out.iter().map(|column| rows[0][*column].clone()).collect();
-    joined(&without(&rows, left_out)) + &about_left_out(&titles).map(|text| paragraph(&text)).unwrap_or_default()
+    let (table, left_out) = of(&rows).fitted(&OPTIONAL, short_width(style));
+    short_table(&table) + &left_out_remark(&left_out, style)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::tests::trial;
+    use crate::study::tests::{fits, long_name, trial};
     use crate::study::{Order, TrialValues, rows};
     use crate::text::columns;
 
@@ -447,6 +442,17 @@ mod tests {
             assert!(whole(&one).lines().any(|line| columns(line) > 80));
             one.metrics[0].shown.minus = "100.000 % of all operations, and more".to_owned();
         }
+    }
+
+    #[test]
+    fn differences_fit_with_long_names() {
+        let mut one = faster(1.0);
+        (one.of.target, one.minus.cell) = (long_name("n"), long_name("c"));
+        fits("difference", |style| fitting_text(std::slice::from_ref(&one), style));
+        let mut single = one.clone();
+        single.pairs = 1;
+        let many = vec![single; SINGLE_MAX + 1];
+        fits("single pairs", |style| short_text(&many, style));
     }
 
     #[test]

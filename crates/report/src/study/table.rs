@@ -5,26 +5,30 @@ use super::rows::{MedianRange, Order, Row, rows};
 use super::trial::Trial;
 use crate::number::{byte_rate, rate, share};
 use crate::percentile;
-use crate::text::{Style, narrowed, paragraph, table};
+use crate::text::{Style, paragraph, table};
 
 /// Titles of the columns of [`cells`].
 pub(crate) const COLUMNS: [&str; 10] =
     ["cell", "target", "ok", "goodput", "vs. first", "TTFB p95", "p50", "p99", "success", "limited by"];
 
-/// Columns that [`short_text`] may leave out, the least important one first: p50, ok, TTFB p95, success.
-const OPTIONAL: [usize; 4] = [6, 2, 5, 8];
+/// Columns that [`short_text`] may leave out, the least important one first: p50, ok, TTFB p95, success,
+/// p99, vs. first.
+const OPTIONAL: [usize; 6] = [6, 2, 5, 8, 7, 4];
+/// Columns with long texts: limited by.
+const TEXTS: [usize; 1] = [9];
 
 /// Like [`text`], but at most 80 characters wide.
 #[must_use]
 pub fn short_text<'t>(trials: &'t [Trial], order: &Order<'t>, style: &Style) -> String {
-    let about = about_ranges(trials).map(paragraph).unwrap_or_default();
-    fitting(&table_rows(trials, order), &OPTIONAL, &narrowed(style)) + &about
+    let about = about_ranges(trials).map(|text| paragraph(text, style)).unwrap_or_default();
+    fitting(&table_rows(trials, order), &TEXTS, &OPTIONAL, style) + &about
 }
 
 /// Formats the trials as a table for people, with all columns.
 #[must_use]
 pub fn text<'t>(trials: &'t [Trial], order: &Order<'t>) -> String {
-    table(&table_rows(trials, order)) + &about_ranges(trials).map(paragraph).unwrap_or_default()
+    let about = about_ranges(trials).map(|text| paragraph(text, &Style::default())).unwrap_or_default();
+    table(&table_rows(trials, order)) + &about
 }
 
 /// Returns an explanation of the ranges in the table, or `None` if it has no ranges.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::run_metrics::RunMetrics;
+use crate::text::{Style, columns};
 use measure::{AttemptClass, ExitStatus, ResultWord};
 
 /// Returns a trial of one cell. The trial misses its objective in every second repeat.
@@ -96,4 +97,38 @@ fn a_trial_without_success_stays_in_its_pair() {
     assert!(text(&trials, &Order::default()).contains("0.25 × (0.00 … 0.50)"), "{}", text(&trials, &Order::default()));
     let order = Order { cells: Vec::new(), targets: vec!["b", "a"] };
     assert!(text(&trials, &order).contains("∞ × (2.00 … ∞)"), "{}", text(&trials, &order));
+}
+
+/// Returns a name without spaces, which is wider than any terminal.
+pub(crate) fn long_name(letter: &str) -> String {
+    letter.repeat(200)
+}
+
+/// Checks that all lines of a short report fit on narrow terminals.
+pub(crate) fn fits(what: &str, short_text: impl Fn(&Style) -> String) {
+    for width in [60, 80] {
+        let text = short_text(&Style { width, color: false });
+        let wide: Vec<&str> = text.lines().filter(|line| columns(line) > width).collect();
+        assert!(!text.is_empty() && wide.is_empty(), "{what} at {width}: {wide:#?}");
+    }
+}
+
+#[test]
+fn tables_of_trials_fit_with_long_names() {
+    let named = |target: &str, repeat| Trial { cell: long_name("c"), ..trial(&long_name(target), repeat, 50.0) };
+    let mut trials = [named("a", 1), named("b", 1), named("b", 2), trial("b", 1, 1e9), trial("a", 1, 1e9)];
+    for trial in &mut trials {
+        (trial.metrics.response_p99_low_nanos, trial.ttfb_p95_low_nanos) = (Some(1_234_000), Some(123_000));
+        trial.metrics.limited_by = long_name("l");
+    }
+    let order = Order::default();
+    fits("trials", |style| short_text(&trials, &order, style));
+    let text = short_text(&trials[3..], &order, &Style { width: 60, color: false });
+    assert!(text.contains("vs. first") && text.contains("1.00 ×"), "{text}");
+    assert!(text.contains("left out to keep lines short: p50") && text.contains("(see --full)"), "{text}");
+    let study = Study { planned: 100_000, trials: trials.to_vec(), ..Study::default() };
+    fits("headline", |style| study.fitting_headline(style));
+    let wide = Style { width: 1000, color: false };
+    let joined = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(joined(study.fitting_headline(&wide)), joined(study.headline()));
 }

@@ -40,16 +40,25 @@ pub fn left_out_columns(optional: &[usize], fits: impl Fn(&[usize]) -> bool) -> 
 
 /// Returns a remark about columns that were left out, or `None` if there are none.
 pub fn about_left_out(titles: &[String]) -> Option<String> {
-    (!titles.is_empty()).then(|| format!("left out to keep lines short: {} (see --full)", titles.join(", ")))
+    about_columns(titles, "see --full")
+}
+
+/// Like [`about_left_out`], for a report without a longer form.
+pub fn about_left_out_by_width(titles: &[String]) -> Option<String> {
+    about_columns(titles, "a wider terminal shows more")
+}
+
+fn about_columns(titles: &[String], hint: &str) -> Option<String> {
+    (!titles.is_empty()).then(|| format!("left out to keep lines short: {} ({hint})", titles.join(", ")))
 }
 
 /// A table. The first column is aligned to the left, and numbers to the right.
 pub struct Table {
-    rows: Vec<Vec<String>>,
+    pub(super) rows: Vec<Vec<String>>,
     /// Number of title rows at the top.
-    heads: usize,
+    pub(super) heads: usize,
     /// Index of the first text column after the numbers. This column and all later ones are aligned to the left.
-    left_from: usize,
+    pub(super) left_from: usize,
 }
 
 impl Table {
@@ -60,6 +69,22 @@ impl Table {
     /// Returns an empty table. The columns from `index` on contain text.
     pub fn with_text_from(index: usize) -> Self {
         Self { rows: Vec::new(), heads: 0, left_from: index }
+    }
+
+    /// Returns a table of titles and other rows. The columns from `index` on contain text.
+    pub fn of<S: Clone + Into<String>, const N: usize>(index: usize, rows: &[[S; N]]) -> Self {
+        let mut table = Self::with_text_from(index);
+        if let [titles, body @ ..] = rows {
+            table.head(titles.clone());
+            body.iter().for_each(|row| table.row(row.clone()));
+        }
+        table
+    }
+
+    /// Adds a text column after all other columns.
+    pub fn text_column(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.left_from = self.left_from.min(self.widths().len());
+        self.rows.iter_mut().zip(cells).for_each(|(row, cell)| row.push(cell));
     }
 
     /// Adds a title row, below earlier title rows and above the other rows.

@@ -11,6 +11,9 @@ use crate::number::{count, decimal, plural, seconds};
 use measure::statistics::batch_means::BATCHES_MIN;
 use measure::statistics::difference::Conclusion;
 
+/// Columns that may be left out, the least important one first: p, interval, base, new.
+const OPTIONAL: [usize; 4] = [5, 4, 1, 2];
+
 /// Formats a comparison for people. The text ends with a line break.
 #[must_use]
 pub fn comparison(comparison: &Comparison<'_>, style: &Style) -> String {
@@ -18,7 +21,7 @@ pub fn comparison(comparison: &Comparison<'_>, style: &Style) -> String {
     headline(&mut page, comparison);
     notes(&mut page, comparison);
     page.gap();
-    page.table(table(comparison));
+    page.fitted_table(table(comparison), &OPTIONAL);
     page.gap();
     if let Some(values) = about_values(comparison.scope) {
         page.line(values);
@@ -214,11 +217,7 @@ fn bounded(mut sentences: Vec<String>) -> Vec<String> {
 }
 
 fn table(comparison: &Comparison<'_>) -> Table {
-    let mut table = Table::with_text_from(6);
-    let [titles, rows @ ..] = &comparison_rows(comparison)[..] else { return table };
-    table.head(titles.clone());
-    rows.iter().for_each(|row| table.row(row.clone()));
-    table
+    Table::of(6, &comparison_rows(comparison))
 }
 
 /// Returns the titles, and a row for each metric. A row has both values, the change with its interval, p, and the

@@ -1,6 +1,6 @@
 //! The text report of a fill.
 
-use super::blocks::{Block, Table, columns};
+use super::blocks::{Block, Table};
 use super::ledger;
 use super::page::{Page, paint};
 use super::style::Style;
@@ -17,6 +17,9 @@ use store::{SavedFill, Utc};
 
 /// Maximum number of rows of a table. If there are more, the newest rows are shown.
 const ROWS_MAX: usize = 20;
+/// Columns of the sessions that may be left out, the least important one first: objects, active, started, stored,
+/// bandwidth.
+const OPTIONAL: [usize; 5] = [3, 2, 1, 4, 5];
 
 /// Returns the report of a fill, with its costs if there are price sheets. The report can be printed while the fill
 /// runs.
@@ -74,16 +77,16 @@ pub(super) fn costs(page: &mut Page, totals: &Totals, prices: &Costs) {
     let mut rest = offers.as_slice();
     while !rest.is_empty() {
         // Many price sheets need several tables.
-        let fits = |number: &usize| is_within(&costs_table(&rest[..*number]), page.width());
+        let fits = |number: &usize| costs_table(&rest[..*number]).width() <= page.width();
         let number = (1..=rest.len()).rev().find(fits).unwrap_or(1);
         let (shown, further) = rest.split_at(number);
         let mut table = costs_table(shown);
-        if !is_within(&table, page.width()) {
+        if table.width() > page.width() {
             // Only the name of a price sheet can be that long.
             page.line(&escape(&shown[0].bill.name));
             table = table.without_head();
         }
-        page.table(table);
+        page.fitted_table(table, &[]);
         rest = further;
     }
     page.line(&format!(
@@ -110,10 +113,6 @@ fn costs_table(offers: &[Offer]) -> Table {
     let rate = |offer: &Offer| offer.per_tb_month.as_ref().map_or("n/a".to_owned(), ToString::to_string);
     table.row(["per TB and month".to_owned()].into_iter().chain(offers.iter().map(rate)));
     table
-}
-
-fn is_within(table: &Table, width: usize) -> bool {
-    table.lines().iter().all(|line| columns(line.trim_end()) <= width)
 }
 
 fn times(page: &mut Page, fill: &SavedFill) {
@@ -202,7 +201,7 @@ fn sessions(page: &mut Page, sessions: &[Session]) {
             escape(&end_text(session.end.as_ref())),
         ]);
     }
-    page.table(table);
+    page.fitted_table(table, &OPTIONAL);
     if sessions.len() > ROWS_MAX {
         page.line(&format!("the last {ROWS_MAX} of {}", plural(sessions.len() as u64, "session")));
     }
@@ -222,7 +221,7 @@ fn events(page: &mut Page, fill: &SavedFill) {
         };
         table.row([Utc::from_unix_ms(event.unix_ms).to_string(), format!("{kind}{}", escape(&event.text))]);
     }
-    page.table(table);
+    page.fitted_table(table, &[]);
 }
 
 /// Formats a time, in whole seconds if it is at least a second.

@@ -10,6 +10,10 @@ use crate::json::{JsonFill, JsonFillAgent, JsonFillFleet, JsonUploadTimes, fleet
 use crate::number::{bit_rate, bytes, count, plural, share, time};
 use std::time::Duration;
 
+/// Columns of the agents that may be left out, the least important one first: share, sessions, upload p99, stored,
+/// objects, bandwidth.
+const OPTIONAL: [usize; 6] = [1, 6, 5, 3, 2, 4];
+
 /// Returns the report of a fill of several hosts, with its costs if there are price sheets. The report can be printed
 /// while the fill runs.
 #[must_use]
@@ -119,7 +123,7 @@ fn agents(page: &mut Page, fleet: &JsonFillFleet) {
     for agent in &fleet.agents {
         table.row(row(agent));
     }
-    page.table(table);
+    page.fitted_table(table, &OPTIONAL);
     for agent in &fleet.agents {
         if let Some(lost) = &agent.lost {
             page.line(&format!("{} was lost: {}", escape(&agent.name), escape(lost)));

@@ -94,16 +94,19 @@ impl Layout {
     }
 }
 
-/// Breaks a line at spaces, and indents the following lines. A word that is too long is also broken, unless it is a
-/// URL.
+/// Units that stay on the line of their number. `/s` may follow.
+const UNITS: &str = "% pp × ns µs ms s B kB MB GB TB PB EB KiB MiB GiB TiB PiB bit kbit Mbit Gbit Tbit requests/s";
+
+/// Breaks a line at spaces, except between a number and its unit, and indents the following lines. A word that is too
+/// long is also broken, unless it is a URL.
 pub fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let lead = text.len() - text.trim_start().len();
     let mut line = " ".repeat(lead);
     let mut used = lead;
     let mut blank = true;
-    for word in text.trim().split(' ') {
-        for piece in pieces(word, width - indent) {
+    for word in words(text.trim()) {
+        for piece in pieces(&word, width - indent) {
             let length = columns(&piece);
             let gap = usize::from(!blank);
             if !blank && used + gap + length > width {
@@ -121,6 +124,33 @@ pub fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     }
     lines.push(line);
     lines
+}
+
+/// Returns the words of a text. A number and its unit are one word.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match words.last_mut().filter(|last| is_number(last) && is_unit(word)) {
+            Some(last) => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            None => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
+fn is_number(word: &str) -> bool {
+    let digits = word.trim_start_matches(['(', '~', '±', '+', '-', '−', '<', '>', '=', '≤', '≥']);
+    digits.starts_with(|c: char| c.is_ascii_digit())
+        && digits.ends_with(|c: char| c.is_ascii_digit())
+        && digits.chars().all(|c| matches!(c, '0'..='9' | ',' | '.'))
+}
+
+fn is_unit(word: &str) -> bool {
+    let word = word.trim_end_matches([')', ',', ';', ':', '.']);
+    UNITS.split(' ').any(|unit| word.strip_prefix(unit).is_some_and(|rest| matches!(rest, "" | "/s")))
 }
 
 fn pieces(word: &str, width: usize) -> Vec<String> {
@@ -144,6 +174,17 @@ mod tests {
             let joined = |text: String| text.split_whitespace().collect::<String>();
             prop_assert_eq!(joined(lines.join(" ")), words.concat());
         }
+    }
+
+    #[test]
+    fn a_number_stays_with_its_unit() {
+        let lead = "x".repeat(50);
+        for value in ["258.11 Mbit/s", "0 B/s", "(0.00 %)", "1,234.5 ms,", "±3.00 pp;", "950.0 requests/s"] {
+            let lines = wrap(&format!("{lead} {} {value} y", "z".repeat(9 - value.chars().count() / 2)), 60, 2);
+            assert_eq!(lines.iter().filter(|line| line.contains(value)).count(), 1, "{lines:?}");
+        }
+        assert_eq!(words("10 s, 3 objects, 1,5 MB (2 %)").len(), 5, "only units are joined");
+        assert_eq!(words("a  b").concat(), "ab");
     }
 
     #[test]

@@ -11,6 +11,9 @@ use measure::units::format_span;
 use std::time::Duration;
 use store::Utc;
 
+/// Column that may be left out of the spending: hastings.
+const HASTINGS: [usize; 1] = [2];
+
 /// Writes the section about the target's ledger.
 pub fn ledger(page: &mut Page, report: &LedgerReport, file_bytes: u64) {
     let name = report.system.name();
@@ -54,7 +57,7 @@ fn money(page: &mut Page, LedgerSpending { bill, start, end }: &LedgerSpending) 
         }
     }
     row("sum", &total);
-    page.table(table);
+    page.fitted_table(table, &HASTINGS);
     let fees = bill.fee_share().map(|part| format!("{} of the spending", percent(&part)));
     page.item("fees", &fees.unwrap_or("n/a, because nothing was spent".to_owned()));
     if let Some(gap) = end.contract_gap().filter(|gap| !gap.amount.is_zero()) {
@@ -115,6 +118,6 @@ fn study(page: &mut Page, report: &LedgerReport) {
     for row in Row::PUBLISHED.into_iter().chain(Row::FURTHER) {
         table.row([row.name().to_owned(), report.study.cell(row).to_string()]);
     }
-    page.table(table);
+    page.fitted_table(table, &[]);
     report.study.footnotes().iter().for_each(|note| page.line(note));
 }

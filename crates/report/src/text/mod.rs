@@ -4,6 +4,7 @@
 mod blocks;
 mod comparison;
 mod fill;
+mod fit;
 mod fleet_fill;
 mod layout;
 mod ledger;
@@ -16,20 +17,23 @@ mod style;
 pub(crate) use self::fill::fill_blocks;
 pub use self::fill::{fill_estimate, fill_text};
 pub use self::fleet_fill::fleet_fill_text;
-pub(crate) use blocks::{Block, Table, about_left_out, columns, left_out_columns};
+#[cfg(test)]
+pub(crate) use blocks::columns;
+pub(crate) use blocks::{Block, Table};
 pub use comparison::comparison;
 pub(crate) use comparison::{comparison_notes, comparison_pieces, comparison_rows, noise_floor};
 pub use repeats::repeats;
 pub(crate) use sections::failures;
 pub use sections::failures::{failed as failed_attempts, failure_line};
 pub use sections::leftovers::uploads_line as uploads;
-pub(crate) use short::narrowed;
 pub use short::{SHORT_LINES_MAX, short_text};
 pub use style::Style;
 
 use crate::overview::Overview;
+use blocks::about_left_out;
 use measure::ResultWord;
 use page::{Page, paint};
+use short::narrowed;
 use store::SavedRun;
 
 /// Width at which every table fits and no label is shortened.
@@ -108,14 +112,29 @@ pub(crate) fn short_first_line(word: ResultWord, rest: String, style: &Style) ->
     page.finish()
 }
 
-/// Returns a title that is not part of a report, broken at the width of the style.
+/// Returns the width of a short report, in characters.
+pub(crate) fn short_width(style: &Style) -> usize {
+    Page::new(narrowed(style)).width()
+}
+
+/// Returns the lines of a table that is part of a short report.
+pub(crate) fn short_table(table: &Table) -> String {
+    table.lines().iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// Returns a remark about columns that were left out of a short report. The remark is empty if there are none.
+pub(crate) fn left_out_remark(titles: &[String], style: &Style) -> String {
+    about_left_out(titles).map(|text| paragraph(&text, style)).unwrap_or_default()
+}
+
+/// Returns a title that is not part of a report, broken at the width of a short report.
 pub(crate) fn title(text: &str, style: &Style) -> String {
-    layout::wrap(text, style.width, 2).iter().map(|line| format!("{line}\n")).collect()
+    layout::wrap(text, short_width(style), 2).iter().map(|line| format!("{line}\n")).collect()
 }
 
 /// Returns a paragraph that is not part of a report, broken into lines of at most 80 characters.
-pub(crate) fn paragraph(text: &str) -> String {
-    let mut page = Page::new(narrowed(&Style::default()));
+pub(crate) fn paragraph(text: &str, style: &Style) -> String {
+    let mut page = Page::new(Style { color: false, ..narrowed(style) });
     page.line(text);
     page.finish()
 }

@@ -1,7 +1,7 @@
 //! A text report in progress. Each section adds blocks to the page. `layout` turns the blocks into text, and the HTML
 //! report shows the same blocks.
 
-use super::blocks::{Block, Paint, Table};
+use super::blocks::{Block, Paint, Table, about_left_out_by_width};
 use super::layout::Layout;
 use super::style::Style;
 use measure::ResultWord;
@@ -56,6 +56,14 @@ impl Page {
 
     pub fn table(&mut self, table: Table) {
         self.blocks.push(Block::Table(table));
+    }
+
+    /// Adds a table that fits into the page, with a remark about columns that were left out. `optional` has the columns
+    /// that may be left out, the least important one first. For reports without a longer form.
+    pub fn fitted_table(&mut self, table: Table, optional: &[usize]) {
+        let (table, left_out) = table.fitted(optional, self.width());
+        self.table(table);
+        about_left_out_by_width(&left_out).iter().for_each(|text| self.line(text));
     }
 
     /// Adds an empty line.

@@ -11,6 +11,9 @@ use crate::result::joint;
 use measure::values::sum;
 use store::SavedRun;
 
+/// Columns that may be left out, the least important one first: goodput, p50, failed, p99, requests.
+const OPTIONAL: [usize; 5] = [3, 4, 6, 5, 2];
+
 /// Returns the joint result of the runs, a table of all runs, and the median and spread of each metric. In a median,
 /// each run counts once. Operations of different runs are never merged.
 #[must_use]
@@ -38,7 +41,7 @@ pub fn repeats(runs: &[SavedRun], style: &Style) -> String {
     let spreads =
         COMPARED_METRICS.iter().map(|metric| or_none(spread(runs.iter().filter_map(metric.of).collect()).map(share)));
     table.row(row("spread").into_iter().chain(spreads));
-    page.table(table);
+    page.fitted_table(table, &OPTIONAL);
     page.line("spread: (largest − smallest) / median of the runs");
     if runs.iter().any(|run| COMPARED_METRICS.iter().any(|metric| metric.is_range(run))) {
         page.line(percentile::ABOUT_RANGES);
