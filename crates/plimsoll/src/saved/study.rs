@@ -11,6 +11,7 @@ use report::load_line::LoadLine;
 use report::number::plural;
 use report::study::{FillTrial, LineTrial, Order, Study, Trial, discrepancy, subtraction};
 use report::{SavedStudy, StudyCell};
+use std::io::IsTerminal;
 use std::path::Path;
 use store::{STUDY_FILE, SavedFill, SavedRun, StudyRecord};
 use study::matrix;
@@ -193,7 +194,8 @@ pub fn print(study: &SavedStudy, format: OutputFormat, asked: bool) -> Result<()
             let full = format == OutputFormat::Full;
             let tables = tables(study, &order, full);
             let (list, objects, style) = (&study.study.differences, &study.study.discrepancies, text_style());
-            let (headline, differing) = match full {
+            // Programs that read the text expect whole lines.
+            let (headline, differing) = match full || !std::io::stdout().is_terminal() {
                 true => (study.study.headline(), discrepancy::text(objects)),
                 false => (study.study.fitting_headline(&style), discrepancy::fitting_text(objects, &style)),
             };

@@ -60,7 +60,7 @@ impl Hosts {
     /// program is missing.
     pub fn start_with(place: &TestDir, clocks: Vec<Clock>) -> Option<Self> {
         let names: Vec<String> = ('a'..).take(clocks.len()).map(String::from).collect();
-        let hosts = names.iter().zip(clocks).map(|(name, clock)| Host::start(place, name, clock, None));
+        let hosts = names.iter().zip(clocks).map(|(name, clock)| Host::start(place, name, &clock, None));
         let hosts = hosts.collect::<Option<Vec<Host>>>()?;
         Some(Self::of(place, hosts, names.join(",")))
     }
@@ -68,7 +68,7 @@ impl Hosts {
     /// Starts a host in each of these namespaces, with the names client-1, client-2 and so on.
     pub fn start_in(place: &TestDir, nodes: &[Node], shifts: &[i64]) -> Option<Self> {
         let start = |(number, (node, shift)): (usize, (&Node, &i64))| {
-            Host::start(place, &format!("client-{number}"), clock_shifted_by(*shift)?, Some(node))
+            Host::start(place, &format!("client-{number}"), &clock_shifted_by(*shift)?, Some(node))
         };
         let hosts = (1..).zip(nodes.iter().zip(shifts)).map(start).collect::<Option<Vec<Host>>>()?;
         Some(Self::of(place, hosts, format!("client-{{1...{}}}", nodes.len())))
@@ -94,7 +94,7 @@ impl Hosts {
 }
 
 impl Host {
-    fn start(place: &TestDir, name: &str, clock: Clock, node: Option<&Node>) -> Option<Self> {
+    fn start(place: &TestDir, name: &str, clock: &Clock, node: Option<&Node>) -> Option<Self> {
         let directory = place.path(&format!("host-{name}"));
         fs::create_dir_all(&directory).expect("can create a directory");
         let at = |name: &str| directory.join(name).display().to_string();
