@@ -80,7 +80,7 @@ pub struct FleetAgent {
     pub lost: Option<String>,
 }
 
-/// How much more time has passed on an agent's clock than on the coordinator's during a run.
+/// The time that passed on an agent's clock during a run, minus the time that passed on the coordinator's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockDrift {
     /// The drift, in nanoseconds.

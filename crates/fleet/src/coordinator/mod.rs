@@ -75,7 +75,7 @@ struct Member {
     offset: Option<Offset>,
     /// The largest drift since the start that the probes of the run show.
     drift: Option<Drift>,
-    /// The last probe of the run, until its reply arrives.
+    /// The last probe of the run: its number, and when it was sent.
     asked: Option<(u32, CoordinatorTime)>,
     records: u64,
     heard: CoordinatorTime,
@@ -370,6 +370,8 @@ impl Member {
         message: FromAgent,
         settings: &Settings,
     ) -> Result<Vec<Action>, Loss> {
+        let measured =
+            |sent, received, replied| Offset::of(&Probe { sent, received, replied, returned: now }).ok_or(Loss::Clock);
         match (message, &self.state) {
             (FromAgent::Refused { refusal }, _) => Err(Loss::Refused(refusal)),
             (FromAgent::Failed { reason }, _) => Err(Loss::Failed(reason)),
@@ -385,8 +387,7 @@ impl Member {
             (FromAgent::Clock { number, received, replied }, &State::Probing { number: asked, sent })
                 if number == asked =>
             {
-                let probe = Probe { sent, received, replied, returned: now };
-                let offset = Offset::of(&probe).ok_or(Loss::Clock)?;
+                let offset = measured(sent, received, replied)?;
                 self.offset = Some(self.offset.map_or(offset, |best| best.better(offset)));
                 if number + 1 < PROBES {
                     return Ok(vec![self.probe(index, number + 1, now)]);
@@ -397,9 +398,7 @@ impl Member {
             (FromAgent::Clock { number, received, replied }, State::Running { .. }) => {
                 // The reply to an earlier probe may arrive after the next one was sent.
                 let Some((_, sent)) = self.asked.filter(|(asked, _)| *asked == number) else { return Ok(Vec::new()) };
-                let probe = Probe { sent, received, replied, returned: now };
-                let drift = Offset::of(&probe).zip(self.offset).map(|(offset, start)| offset.drift_since(start));
-                let drift = drift.ok_or(Loss::Clock)?;
+                let drift = measured(sent, received, replied)?.drift_since(self.offset.ok_or(Loss::Clock)?);
                 self.drift = Some(self.drift.map_or(drift, |largest| largest.larger(drift)));
                 Ok(Vec::new())
             }

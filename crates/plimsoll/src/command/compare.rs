@@ -1,6 +1,5 @@
 //! `plimsoll compare`: compares two sets of saved runs. Each metric is worse, better, equivalent or inconclusive.
 
-use crate::console;
 use crate::failure::{Exit, Failure};
 use crate::load::percent;
 use crate::saved::ci_output::CiOutput;
@@ -106,9 +105,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         return Ok(Exit::Good.into());
     }
     let worse: Vec<&str> = comparison.worse().map(|row| row.metric.title()).collect();
-    let exit = Exit::Objectives;
-    console::eprintln(&format!("plimsoll: WORSE: {} (exit code {})", worse.join(", "), exit.code()));
-    Ok(exit.into())
+    saved::announce(&format!("WORSE: {}", worse.join(", ")), Exit::Objectives);
+    Ok(Exit::Objectives.into())
 }
 
 /// Refuses runs whose result is UNUSABLE.

@@ -21,7 +21,7 @@ pub use values::{count, output_file, percent, seed, span, timeout as positive_sp
 
 use crate::execute;
 use crate::failure::Failure;
-use crate::saved::{NewDirectory, html_file, run_sets};
+use crate::saved::{NewDirectory, html_file};
 use engine::plan::Plan;
 use std::process::ExitCode;
 
@@ -36,13 +36,10 @@ pub fn run_and_show(plan: Plan, args: &Args) -> Result<ExitCode, Failure> {
     options.directory = Some(directory.clone());
     let new = NewDirectory::at(&directory);
     let ended = execute::run_and_show(plan, &options);
-    // CI systems need a report of an unreachable target too. If the report cannot be written, this must not hide the
-    // cause.
     if ended.is_err() && directory.exists() {
-        let _ = args.output.ci.write(&directory);
-        let has_reports = args.output.ci.writes_to(&directory);
-        if !has_reports && run_sets::is_without_measurements(&directory) {
-            new.discard();
+        args.output.ci.write_after_failure(&directory);
+        if !args.output.ci.writes_to(&directory) {
+            new.discard_without_measurements();
         }
     }
     let (runs, exit) = ended?;

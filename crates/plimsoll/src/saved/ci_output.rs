@@ -78,6 +78,12 @@ impl CiOutput {
         self.write_results(&name, || suite(&set, &name), || markdown::of(&set))
     }
 
+    /// Like [`Self::write`], for a command that failed. CI systems need a report of an unreachable target too. If the report
+    /// cannot be written, this must not hide the cause of the failure.
+    pub fn write_after_failure(&self, directory: &Path) {
+        let _ = self.write(directory);
+    }
+
     /// Writes the requested files about a result with this name, and prints the requested annotations. Computes only
     /// the requested output.
     ///

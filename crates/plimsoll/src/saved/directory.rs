@@ -1,5 +1,6 @@
 //! The directory of a run.
 
+use super::run_sets::is_without_measurements;
 use crate::failure::Failure;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,10 +33,10 @@ impl<'p> NewDirectory<'p> {
         Self { path, is_own }
     }
 
-    /// Removes everything that the command wrote, because it measured nothing. Without this, the same command would be
-    /// refused later. Files of others are kept.
-    pub fn discard(self) {
-        if self.is_own {
+    /// Removes everything that the command wrote if it measured nothing. Without this, the same command would be refused
+    /// later. Files of others are kept.
+    pub fn discard_without_measurements(self) {
+        if self.is_own && is_without_measurements(self.path) {
             // If this fails, the directory contains a run without measurements, which does no harm.
             let _ = std::fs::remove_dir_all(self.path);
         }

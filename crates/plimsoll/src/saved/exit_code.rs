@@ -10,9 +10,14 @@ use store::{EndReason, SavedRun};
 pub fn conclude(run: &SavedRun) -> Exit {
     let result = report::result::of(run);
     if let Some(reason) = reason(&result) {
-        console::eprintln(&format!("plimsoll: {reason} (exit code {})", result.exit.code()));
+        announce(&reason, result.exit.into());
     }
     result.exit.into()
+}
+
+/// Prints a result that is not PASS to standard error, as one line with the exit code.
+pub fn announce(result: &str, exit: Exit) {
+    console::eprintln(&format!("plimsoll: {result} (exit code {})", exit.code()));
 }
 
 /// Returns a result that is not PASS, with its first reason. Returns `None` if the user interrupted the run, because the

@@ -1,7 +1,6 @@
 //! A saved fill: its report and its exit code.
 
-use super::{OutputFormat, print_json, print_text, text_style};
-use crate::console;
+use super::{OutputFormat, announce, print_json, print_text, text_style};
 use crate::failure::{Exit, Failure};
 use report::escape::escape;
 use report::fill::Costs;
@@ -32,7 +31,7 @@ pub fn print(fill: &SavedFill, costs: &Costs, format: OutputFormat) -> Result<()
 pub fn conclude(fill: &SavedFill) -> Exit {
     let (result, exit) = (report::fill::result(fill), exit_code(fill));
     if let Some(reason) = result.reasons.first().filter(|_| exit != Exit::Good) {
-        console::eprintln(&format!("plimsoll: {}: {} (exit code {})", result.word.text(), escape(reason), exit.code()));
+        announce(&format!("{}: {}", result.word.text(), escape(reason)), exit);
     }
     exit
 }

@@ -1,7 +1,6 @@
 //! Saved searches for the load line.
 
-use super::{OutputFormat, cannot_read_back, html_file, print_json, print_text, text_style};
-use crate::console;
+use super::{OutputFormat, announce, cannot_read_back, html_file, print_json, print_text, text_style};
 use crate::failure::{Exit, Failure};
 use measure::result::load_line::LoadUnit;
 use report::load_line::{Level, LoadLine};
@@ -56,17 +55,12 @@ pub fn write_html(line: &LoadLine, last: Option<&SavedRun>, base: &Path, file: O
     html_file::write_page(&report::html_line(line, last), base, file)
 }
 
-/// Returns the exit code of a search. If the result is not PASS, also prints the reason to standard error, except to a user
-/// who interrupted the search.
+/// Returns the exit code of a search. If the result is not PASS, also prints the reason to standard error. After an
+/// interrupt, the user knows the reason.
 pub fn conclude(line: &LoadLine) -> Exit {
     let exit = exit_code(line);
     if !matches!(exit, Exit::Good | Exit::Interrupted(_)) {
-        console::eprintln(&format!(
-            "plimsoll: {}: {} (exit code {})",
-            line.result.word.text(),
-            line.sentence(),
-            exit.code()
-        ));
+        announce(&format!("{}: {}", line.result.word.text(), line.sentence()), exit);
     }
     exit
 }

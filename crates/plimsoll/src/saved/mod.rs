@@ -19,6 +19,6 @@ mod storage_errors;
 pub mod study;
 
 pub use directory::{NewDirectory, default_directory, remove_earlier, unix_ms};
-pub use exit_code::{conclude, was_interrupted};
+pub use exit_code::{announce, conclude, was_interrupted};
 pub use output::{OutputFormat, print_json, print_run, print_text, saved_in, text_style};
 pub use storage_errors::{cannot_read, cannot_read_back, cannot_save, not_all_saved};

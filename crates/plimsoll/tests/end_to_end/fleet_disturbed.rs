@@ -3,8 +3,8 @@
 use crate::fleet::{end_of, intervals, ok_of_agents, serve, words};
 use crate::fleet_bus::{received, wait_for_intervals};
 use crate::support::{
-    Agent, Hosts, Namespaces, Nats, Report, Running, TestDir, all_cores, clock_set_by, expect_refusal, shared_cores,
-    signal, wait_for,
+    Agent, Hosts, Namespaces, Nats, Node, Report, Running, TestDir, all_cores, clock_set_by, expect_refusal,
+    shared_cores, signal, wait_for,
 };
 use std::thread;
 use std::time::Duration;
@@ -94,7 +94,7 @@ impl Islands {
 
     fn new() -> Option<Self> {
         let (place, namespaces) = (TestDir::new(), Namespaces::new(2)?);
-        let serve = |node: &crate::support::Node| {
+        let serve = |node: &Node| {
             let mut command = place.command(["serve", "--listen", "127.0.0.1:8080", "--stop-after", "300s"]);
             node.host(&mut command);
             let running = Running::of(command);
@@ -114,7 +114,7 @@ impl Islands {
     }
 
     fn agents(&self, nats: &Nats) -> Vec<Agent> {
-        let agent = |(number, node): (usize, &crate::support::Node)| {
+        let agent = |(number, node): (usize, &Node)| {
             Agent::start_with(&self.place, number, &["--fleet", &nats.url()], |command| node.host(command))
         };
         let mut agents: Vec<Agent> = self.namespaces.clients.iter().enumerate().map(agent).collect();

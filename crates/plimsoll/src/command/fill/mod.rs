@@ -70,8 +70,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     };
     let saved_in = format!("saved in {}{goes_on}", directory.display());
     if result.is_err() {
-        // CI systems need a report of a failed fill too. If it cannot be written, this must not hide the cause.
-        let _ = output.ci.write(&directory);
+        output.ci.write_after_failure(&directory);
     }
     result.map_err(|failure| failure.and(&saved_in))?;
     let fill = saved::fill::read(&directory)?;

@@ -20,7 +20,7 @@ use crate::load;
 use crate::load::location_client::{LocationClient, Patience};
 use crate::progress::Progress;
 use crate::saved::ci_output::CiOutput;
-use crate::saved::{self, NewDirectory, load_line, run_sets};
+use crate::saved::{self, NewDirectory, load_line};
 use args::OtherLoad;
 use make_load::InProcess;
 use measure::result::load_line::Found;
@@ -37,11 +37,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     let (base, options) = (directory(&args), load::run_options(args.common().0));
     let output = Output::of(&args);
     let new = NewDirectory::at(&base);
-    search(args, &base, &options.progress).inspect_err(|_| {
-        if run_sets::is_without_measurements(&base) {
-            new.discard();
-        }
-    })?;
+    search(args, &base, &options.progress).inspect_err(|_| new.discard_without_measurements())?;
     output.show(&base, &options)
 }
 

@@ -152,10 +152,8 @@ impl FilestashStandIn {
                 })
             }
             Backend::Sftp(_) if !reads => failure(501, "Not Implemented"),
-            Backend::ImitatedSftp => blackhole_files((call, reads, Metadata::Sftp), head, target, facts),
-            Backend::Sftp(_) | Backend::Blackhole => {
-                blackhole_files((call, reads, Metadata::None), head, target, facts)
-            }
+            Backend::ImitatedSftp => blackhole_files(call, reads, Metadata::Sftp, head, target, facts),
+            Backend::Sftp(_) | Backend::Blackhole => blackhole_files(call, reads, Metadata::None, head, target, facts),
         }
     }
 
@@ -181,7 +179,9 @@ impl FilestashStandIn {
 
 /// Returns the response to a file call on the blackhole backend, with this metadata in listings.
 fn blackhole_files(
-    (call, reads, metadata): (&str, bool, Metadata),
+    call: &str,
+    reads: bool,
+    metadata: Metadata,
     head: &RequestHead,
     target: Target<'_>,
     facts: &RequestFacts<'_>,
