@@ -146,9 +146,7 @@ pub(crate) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String 
 
 /// Like [`table`]. The columns from `index` on contain text.
 pub(crate) fn table_with_text_from<const COLUMNS: usize>(index: usize, rows: &[[String; COLUMNS]]) -> String {
-    let mut table = Table::with_text_from(index);
-    rows.iter().for_each(|row| table.row(row.clone()));
     let mut page = Page::new(Style::default());
-    page.table(table);
+    page.table(Table::of(index, rows));
     page.finish()
 }
