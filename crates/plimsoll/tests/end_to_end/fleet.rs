@@ -46,9 +46,9 @@ pub fn started_unix_ms(directory: &Path) -> i64 {
     records(directory).remove(0)["begin"]["started_unix_ms"].as_i64().expect("a run begins with its time")
 }
 
-/// Maximum number of attempts in the test of the starts. In an attempt, other processes may delay a thread of an agent
-/// by more than the limit.
-const TRIES: usize = 5;
+/// Maximum number of attempts until a run is not disturbed. In an attempt, other processes may delay a thread of an agent
+/// by more than the limit, or take the cores.
+pub const TRIES: usize = 5;
 
 #[test]
 fn agents_with_wrong_clocks_start_together_and_their_sum_is_what_the_server_counts() {

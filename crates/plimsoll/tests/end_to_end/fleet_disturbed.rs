@@ -1,6 +1,6 @@
 //! Runs of several hosts whose clocks are set, whose processes get no CPU time, or whose network is cut.
 
-use crate::fleet::{end_of, intervals, ok_of_agents, serve, words};
+use crate::fleet::{TRIES, end_of, intervals, ok_of_agents, serve, words};
 use crate::fleet_bus::{received, wait_for_intervals};
 use crate::support::{
     Agent, Hosts, Namespaces, Nats, Node, Report, Running, TestDir, all_cores, clock_set_by, expect_refusal,
@@ -40,23 +40,31 @@ fn a_wall_clock_that_is_set_during_a_run_changes_nothing() {
 fn a_host_that_gets_no_cpu_time_is_named_as_the_limit() {
     let _cores = all_cores();
     let (_server, url) = serve();
-    let place = TestDir::new();
-    let Some(hosts) = Hosts::start(&place, &[0, 0]) else { return };
-    let objective = ["--objective", "response p99 <= 100ms", "--start-spread", "1m", "--json", "--out", "out"];
-    let command = [&["get", &url, "-R", "200", "-d", "8s"][..], &objective].concat();
-    let running = place.start(words(&command, &hosts.flags_with_program()));
-    wait_for("second interval", || (intervals(&place.path("out/agents/2-b")) >= 2).then_some(()));
-    let agent = hosts.hosts[1].agent().expect("the agent runs");
-    signal(agent, "STOP");
-    thread::sleep(Duration::from_secs(3));
-    signal(agent, "CONT");
-    let ended = running.end();
-    let report = Report::read(&ended);
-    assert_eq!((report.text("/result/word"), ended.code), ("unusable", Some(3)), "{}", report.at("/result"));
-    let limit = |index: usize| report.text(&format!("/fleet/agents/{index}/limited_by")).to_owned();
-    assert_eq!(limit(0), "rate", "{}", report.at("/fleet"));
-    assert!(["client", "shared_host"].contains(&limit(1).as_str()), "{}", report.at("/fleet"));
-    assert!(report.list("/fleet/agents").iter().all(|agent| agent["lost"].is_null()));
+    for _ in 0..TRIES {
+        let place = TestDir::new();
+        let Some(hosts) = Hosts::start(&place, &[0, 0]) else { return };
+        let objective = ["--objective", "response p99 <= 100ms", "--start-spread", "1m", "--json", "--out", "out"];
+        let command = [&["get", &url, "-R", "200", "-d", "8s"][..], &objective].concat();
+        let running = place.start(words(&command, &hosts.flags_with_program()));
+        wait_for("second interval", || (intervals(&place.path("out/agents/2-b")) >= 2).then_some(()));
+        let agent = hosts.hosts[1].agent().expect("the agent runs");
+        signal(agent, "STOP");
+        thread::sleep(Duration::from_secs(3));
+        signal(agent, "CONT");
+        let ended = running.end();
+        let report = Report::read(&ended);
+        assert_eq!((report.text("/result/word"), ended.code), ("unusable", Some(3)), "{}", report.at("/result"));
+        let limit = |index: usize| report.text(&format!("/fleet/agents/{index}/limited_by")).to_owned();
+        assert!(["client", "shared_host"].contains(&limit(1).as_str()), "{}", report.at("/fleet"));
+        assert!(report.list("/fleet/agents").iter().all(|agent| agent["lost"].is_null()));
+        if limit(0) == "shared_host" {
+            eprintln!("other processes took the cores: {}", report.at("/fleet"));
+            continue;
+        }
+        assert_eq!(limit(0), "rate", "{}", report.at("/fleet"));
+        return;
+    }
+    panic!("other processes took the cores in every try");
 }
 
 #[test]
