@@ -72,8 +72,15 @@ pub enum Command {
 
 /// Parses the command line.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, Failure> {
-    let words: Vec<OsString> = words.into_iter().collect();
-    Cli::try_parse_from(&words).map(|cli| cli.command).map_err(|error| usage_errors::explain::<Cli>(&error, &words))
+    let parser = Cli::command();
+    let words = usage_errors::with_help_flag(words.into_iter().collect(), &parser);
+    usage_errors::check_single_dashes(&words, &parser)?;
+    let cli = Cli::try_parse_from(&words).map_err(|error| usage_errors::explain::<Cli>(&error, &words))?;
+    let mut command = cli.command;
+    if let Command::Load(load) = &mut command {
+        usage_errors::check_scheme(load)?;
+    }
+    Ok(command)
 }
 
 impl Command {

@@ -1,12 +1,20 @@
 //! Messages for errors that the command line parser finds.
 
+mod misread_words;
 mod other_tools;
+mod similar_commands;
 
+pub use misread_words::{check_single_dashes, with_help_flag};
+
+use crate::command::get;
+use crate::command::load_command::LoadCommand;
 use crate::failure::Failure;
 use crate::redact;
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
+use std::path::Path;
+use wire::Url;
 
 /// Returns the message for an error of the command line parser `P`: the mistake, its place, and the fix.
 pub fn explain<P: CommandFactory>(error: &clap::Error, words: &[OsString]) -> Failure {
@@ -21,19 +29,8 @@ pub fn explain<P: CommandFactory>(error: &clap::Error, words: &[OsString]) -> Fa
             return Failure::NoCommand(format!("no command given\n\n{}", error.render()));
         }
         ErrorKind::InvalidSubcommand => {
-            let word = redact::url_text(context(ContextKind::InvalidSubcommand).unwrap_or_default());
-            let fix = match error.get(ContextKind::SuggestedSubcommand) {
-                _ if word.contains("://") => format!("write `plimsoll get {word}`"),
-                Some(ContextValue::Strings(near)) if !near.is_empty() => format!("did you mean {}?", near.join(" or ")),
-                _ if ["attack", "bench", "benchmark", "load"].contains(&word.as_str()) => {
-                    "write `plimsoll get URL`".to_owned()
-                }
-                _ => anagram(&word, &P::command()).map_or_else(
-                    || "see `plimsoll --help` for all commands".to_owned(),
-                    |name| format!("did you mean {name}?"),
-                ),
-            };
-            return Failure::usage(format!("unknown command `{word}`: {fix}"));
+            let word = context(ContextKind::InvalidSubcommand).unwrap_or_default();
+            return Failure::usage(unknown_command(word, error, &P::command()));
         }
         ErrorKind::UnknownArgument | ErrorKind::ValueValidation => {
             // Clap parses the long flags of hey, such as -cpus, as short flags with a value. Another command may have a
@@ -90,15 +87,51 @@ pub fn explain<P: CommandFactory>(error: &clap::Error, words: &[OsString]) -> Fa
     }
 }
 
-/// Returns the command that has the same letters as a word in another order, such as `get` for `gte`.
-fn anagram(word: &str, parser: &clap::Command) -> Option<String> {
-    let letters = |word: &str| {
-        let mut letters: Vec<char> = word.chars().collect();
-        letters.sort_unstable();
-        letters
+/// Refuses a target without a scheme, such as `localhost:8080/file`. The message contains the complete URL.
+///
+/// # Errors
+/// Fails if the first target has no scheme, and is a valid URL with `http://`.
+pub fn check_scheme(load: &mut LoadCommand) -> Result<(), Failure> {
+    let may_be_name = match load {
+        LoadCommand::Get(args) => may_be_name(args),
+        LoadCommand::Line(args) => may_be_name(&args.get),
+        LoadCommand::Put(_) | LoadCommand::Mix(_) | LoadCommand::Fill(_) => false,
     };
-    let found = parser.get_subcommands().map(clap::Command::get_name).find(|name| letters(name) == letters(word));
-    found.map(str::to_owned)
+    let complete = load.urls_mut().first().and_then(|typed| with_scheme(typed)).filter(|_| !may_be_name);
+    complete.map_or(Ok(()), |message| Err(Failure::usage(message)))
+}
+
+/// Returns whether a target may be the name of an object or of a bucket. The plan then has a better message.
+fn may_be_name(args: &get::Args) -> bool {
+    args.list || args.dialect.system.is_some()
+}
+
+/// Returns the message for a target that lacks only `http://`.
+fn with_scheme(typed: &str) -> Option<String> {
+    // A file is more likely a list of URLs than a host.
+    let is_incomplete = !typed.contains("://") && !Path::new(typed).exists();
+    let url = Some(format!("http://{typed}")).filter(|url| is_incomplete && Url::parse(url).is_ok())?;
+    Some(format!("`{}` has no scheme: write {}", redact::url_text(typed), redact::url_text(&url)))
+}
+
+/// Returns the message for an unknown command.
+fn unknown_command(typed: &str, error: &clap::Error, parser: &clap::Command) -> String {
+    let word = redact::url_text(typed);
+    let proposed = match error.get(ContextKind::SuggestedSubcommand) {
+        Some(ContextValue::Strings(names)) => names.as_slice(),
+        _ => &[],
+    };
+    let near = similar_commands::nearest(typed, proposed, parser);
+    let fix = if word.contains("://") {
+        format!("write `plimsoll get {word}`")
+    } else if ["attack", "bench", "benchmark", "load"].contains(&typed) {
+        "write `plimsoll get URL`".to_owned()
+    } else if near.is_empty() {
+        "see `plimsoll --help` for all commands".to_owned()
+    } else {
+        format!("did you mean {}?", near.join(" or "))
+    };
+    format!("unknown command `{word}`: {fix}")
 }
 
 /// Returns the message for two flags that exclude each other. Returns `None` if the error does not name the flags.
@@ -167,4 +200,69 @@ fn one_line(error: &clap::Error) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let wanted = lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
     wanted.collect::<Vec<_>>().join(" ").replacen("error: ", "", 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli;
+
+    /// Returns the text that the command line parser prints for the words after `plimsoll`.
+    fn printed(words: &[&str]) -> String {
+        let words = std::iter::once(&"plimsoll").chain(words).map(OsString::from);
+        cli::parse(words).expect_err("the words are refused, or ask for help").into_message()
+    }
+
+    #[test]
+    fn the_nearest_command_is_suggested() {
+        for (typed, command) in [
+            ("pt", "put"),
+            ("gte", "get"),
+            ("reprot", "report"),
+            ("cmp", "compare"),
+            ("serv", "serve"),
+            ("genrate", "generate"),
+        ] {
+            let text = printed(&[typed]);
+            assert!(text.ends_with(&format!(": did you mean {command}?")), "{text}");
+        }
+        assert!(printed(&["attack"]).ends_with("write `plimsoll get URL`"));
+        assert!(printed(&["nonsense"]).ends_with("see `plimsoll --help` for all commands"));
+    }
+
+    #[test]
+    fn a_target_without_a_scheme_is_shown_as_a_url() {
+        for command in ["get", "put", "mix", "line", "fill"] {
+            let text = printed(&[command, "127.0.0.1:18080/x"]);
+            assert!(text.ends_with("has no scheme: write http://127.0.0.1:18080/x"), "{command}: {text}");
+        }
+        let text = printed(&["get", "me:CANARY@host/x"]);
+        assert!(text.ends_with("write http://host/x") && !text.contains("CANARY"), "{text}");
+    }
+
+    #[test]
+    fn other_targets_are_not_taken_for_urls_without_a_scheme() {
+        let file = tempfile::NamedTempFile::new().expect("can create a file");
+        let file = file.path().to_str().expect("the path is UTF-8").to_owned();
+        for target in ["http://host/x", "s3://bucket/prefix", "ftp://host/x", "", &file] {
+            assert_eq!(with_scheme(target), None, "{target}");
+        }
+        for words in [["a/b", "--as=piece", "-n1"], ["bucket/prefix", "--list", "-n1"]] {
+            let words = ["plimsoll", "get"].into_iter().chain(words).map(OsString::from);
+            assert!(cli::parse(words).is_ok(), "the plan refuses this with a better message");
+        }
+    }
+
+    #[test]
+    fn unknown_long_flags_get_the_hint_of_their_tool() {
+        for (flag, fix) in [
+            ("--u_latency", "write --full"),
+            ("--warp-client", "write --hosts"),
+            ("--bucket", "write s3://BUCKET/PREFIX as the target"),
+            ("--no-color", "NO_COLOR=1"),
+        ] {
+            let text = printed(&["get", "http://127.0.0.1:9/", flag]);
+            assert!(text.contains(fix), "{text}");
+        }
+    }
 }

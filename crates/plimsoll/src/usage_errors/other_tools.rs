@@ -1,4 +1,4 @@
-//! Flags of ab, wrk, hey, oha and curl, and their replacements.
+//! Flags of ab, wrk, hey, oha, curl, k6, warp and vegeta, and their replacements.
 //!
 //! If Plimsoll has a short flag of one of these tools, the flag has the same meaning. Other short flags of these tools
 //! are refused, with a hint that names the replacement. docs/flags.md shows these tables.
@@ -84,8 +84,12 @@ pub const LETTERS: [Letter; 41] = [
     refused('D', "--body-file FILE", ["", "", "body file", "body file", "dump headers"]),
     refused('b', "-C name=value for a cookie", ["TCP window", "", "", "", "cookie"]),
     refused('B', "--local-address ADDRESS", ["local address", "", "", "", "ASCII"]),
-    refused('e', "--out DIR, then `plimsoll report --json DIR`", ["CSV file", "", "", "", "referer"]),
-    refused('g', "--log-ops with --out DIR", ["gnuplot file", "", "", "", "no globbing"]),
+    refused('e', "--out DIR, then `plimsoll export DIR --as ab-e`", ["CSV file", "", "", "", "referer"]),
+    refused(
+        'g',
+        "--log-ops and --out DIR, then `plimsoll export DIR --as ab-g`",
+        ["gnuplot file", "", "", "", "no globbing"],
+    ),
     refused('w', "--json for machines, or leave it out for text", ["HTML", "", "", "", "write-out"]),
     refused('S', "leave it out, because both are always printed", ["no median", "", "", "", "show errors"]),
     refused(
@@ -110,7 +114,7 @@ pub const LETTERS: [Letter; 41] = [
 
 /// A long flag of another tool that does not exist here.
 pub struct Long {
-    /// The flag as users type it. The long flags of hey have a single dash.
+    /// The flag as users type it. The long flags of hey and vegeta have a single dash.
     pub flag: &'static str,
     /// The tools that have the flag.
     pub tools: &'static str,
@@ -125,11 +129,14 @@ const fn long(flag: &'static str, tools: &'static str, instead: &'static str) ->
 const IDENTITY: &str = "leave it out, because compression is only requested with -H 'Accept-Encoding: gzip'";
 
 /// Long flags of the other tools.
-pub const LONGS: [Long; 47] = [
+pub const LONGS: [Long; 81] = [
     long("--script", "wrk", "--url-file FILE for many URLs; there are no scripts"),
     long("--latency", "wrk", "leave it out, because percentiles are always printed"),
+    long("--u_latency", "wrk2", "--full; the service time is wrk2's uncorrected latency"),
     long("--timeout", "wrk, oha", "--timeout-head 30s, or --timeout-total 30s for whole requests"),
-    long("-cpus", "hey", "--threads N"),
+    long("-cpus", "hey, vegeta", "--threads N"),
+    long("-h2", "hey", "--http2"),
+    long("-host", "hey", "-H 'Host: NAME'"),
     long("-disable-keepalive", "hey", "--no-keepalive"),
     long("-disable-compression", "hey", IDENTITY),
     long("-disable-redirects", "hey", "--no-follow"),
@@ -167,13 +174,49 @@ pub const LONGS: [Long; 47] = [
     long("--obj.size", "warp", "--size SIZE, with `put` or `prepare`"),
     long("--objects", "warp", "--count N, with `put` or `prepare`"),
     long("--concurrent", "warp", "-c N"),
+    long("--bucket", "warp", "s3://BUCKET/PREFIX as the target"),
+    long("--warp-client", "warp", "--hosts HOST,HOST, or --fleet URL with --agents N"),
+    long("--no-color", "k6, warp", "set the environment variable NO_COLOR=1"),
     long("--workers", "vegeta", "-c N"),
+    long("-workers", "vegeta", "-c N"),
     long("--max-workers", "vegeta", "-c N"),
+    long("-max-workers", "vegeta", "-c N"),
+    long("-connections", "vegeta", "-c N"),
+    long("-max-connections", "vegeta", "-c N"),
     long("--targets", "vegeta", "--url-file FILE"),
     long("-targets", "vegeta", "--url-file FILE"),
     long("-rate", "vegeta", "-R 50"),
     long("-duration", "vegeta", "-d 10s"),
+    long("-timeout", "vegeta", "--timeout-total 30s"),
+    long("-redirects", "vegeta", "--redirects-max N, or --no-follow"),
+    long("-header", "vegeta", "-H 'Name: value'"),
+    long("-body", "vegeta", "--body-file FILE"),
+    long("-max-body", "vegeta", "leave it out, because bodies are read to their end and not kept"),
+    long("-format", "vegeta", "--url-file FILE with one URL per line"),
+    long("-lazy", "vegeta", "leave it out, because --url-file is read before the load begins"),
+    long("-http2", "vegeta", "--http2"),
+    long("-h2c", "vegeta", "--http2 with an http:// URL"),
+    long("-keepalive", "vegeta", "leave it out, because connections are kept alive (--no-keepalive stops that)"),
+    long("-insecure", "vegeta", "--insecure"),
+    long("-root-certs", "vegeta", "--cacert FILE"),
+    long("-cert", "vegeta", "--cert FILE"),
+    long("-key", "vegeta", "--key FILE"),
+    long("-session-tickets", "vegeta", "leave it out, because sessions are resumed (--no-tls-resumption stops that)"),
+    long("-connect-to", "vegeta", "--connect-to HOST:PORT:ADDRESS:PORT"),
+    long("-laddr", "vegeta", "--local-address ADDRESS"),
+    long("-unix-socket", "vegeta", "--unix-socket PATH"),
+    long("-prometheus-addr", "vegeta", "--metrics IP:PORT"),
+    long("-output", "vegeta", "--out DIR"),
+    long("-name", "vegeta", "--out DIR to name the run"),
+    long("-type", "vegeta", "--json, --print FORM, or --html for charts"),
+    long("-title", "vegeta", "--html for charts"),
+    long("-every", "vegeta", "leave it out, because progress is shown during the run"),
 ];
+
+/// Returns a hint for a word that starts with a long flag of another tool, if that flag has a single dash.
+pub fn single_dash_hint(word: &str) -> Option<String> {
+    long_hint(word).filter(|_| !word.starts_with("--"))
+}
 
 /// Returns a hint for a word that starts with a long flag of another tool.
 pub fn long_hint(word: &str) -> Option<String> {
@@ -189,7 +232,7 @@ pub fn long_hint(word: &str) -> Option<String> {
 }
 
 fn verb(instead: &str) -> &'static str {
-    if instead.starts_with("leave") { "" } else { "write " }
+    if ["leave ", "set "].iter().any(|verb| instead.starts_with(verb)) { "" } else { "write " }
 }
 
 /// Returns a hint for a short flag that Plimsoll does not have.
@@ -222,7 +265,7 @@ fn markdown() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
+    use clap::{CommandFactory, Parser};
 
     #[test]
     fn the_table_agrees_with_the_flags_of_get() {
@@ -261,8 +304,29 @@ mod tests {
     }
 
     #[test]
+    fn no_long_flag_with_one_dash_is_valid_as_short_flags() {
+        for row in LONGS.iter().filter(|row| !row.flag.starts_with("--")) {
+            let parsed = crate::cli::Cli::try_parse_from(["plimsoll", "get", "http://127.0.0.1:9/", row.flag]);
+            // The parser does not check the values of some flags, such as the method in `-max-workers`.
+            let is_valid = parsed.is_ok_and(|cli| match cli.command {
+                crate::cli::Command::Load(load) => load.check().is_ok(),
+                _ => true,
+            });
+            assert!(!is_valid, "{} is valid", row.flag);
+        }
+    }
+
+    #[test]
     fn hints_name_our_flag() {
         assert!(long_hint("--max-time=5").is_some_and(|hint| hint.contains("write --timeout-total")));
+        assert!(long_hint("--u_latency").is_some_and(|hint| hint.contains("write --full")));
+        assert!(long_hint("--warp-client").is_some_and(|hint| hint.contains("write --hosts")));
+        assert!(
+            long_hint("--no-color").is_some_and(|hint| hint.ends_with("; set the environment variable NO_COLOR=1"))
+        );
+        assert!(long_hint("--bucket=b").is_some_and(|hint| hint.contains("write s3://BUCKET/PREFIX as the target")));
+        assert!(hint("-e").is_some_and(|hint| hint.contains("`plimsoll export DIR --as ab-e`")));
+        assert!(hint("-g").is_some_and(|hint| hint.contains("`plimsoll export DIR --as ab-g`")));
         assert!(hint("-z").is_some_and(|hint| hint.contains("write -d 10s")));
         assert!(hint("-t2").is_some_and(|hint| hint.contains("--threads")));
         assert!(hint("--nonsense").is_none() && hint("-c").is_none());
