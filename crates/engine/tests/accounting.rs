@@ -1,7 +1,6 @@
 //! Tests that the counters agree, for any load and any misbehavior of the server.
 
-mod support;
-
+use crate::support::*;
 use engine::plan::*;
 use engine::schedule::{Profile, Spacing, StagePlan};
 use engine::sim::{Accept, Reply, SimNetwork, SimServer, simulate};
@@ -10,7 +9,6 @@ use measure::result::accounting::audit;
 use proptest::prelude::*;
 use std::num::NonZeroU64;
 use std::time::Duration;
-use support::*;
 
 /// Reaction of a server to a request.
 #[derive(Clone, Debug)]

@@ -1,7 +1,6 @@
 //! Tests of requests that delete several objects. A simulated bucket records each message.
 
-mod support;
-
+use crate::support::*;
 use content::{Dataset, Description, Names, Seed};
 use engine::OpEntry;
 use engine::plan::*;
@@ -13,7 +12,6 @@ use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use std::rc::Rc;
 use std::sync::Arc;
-use support::*;
 use wire::checksum::{Algorithm, Checksum};
 use wire::s3::DeleteRequest;
 

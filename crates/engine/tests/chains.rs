@@ -1,13 +1,10 @@
 //! Tests of redirected operations. The times, bytes and connections of each request must be counted for its host. The
 //! sums over all requests must equal the values of the operation.
 
-#[path = "support/frames.rs"]
-mod frames;
-mod support;
-
+use crate::frames::*;
+use crate::support::*;
 use engine::plan::*;
 use engine::sim::{Accept, Reply, SimNetwork, SimServer, simulate};
-use frames::*;
 use measure::result::accounting::audit;
 use measure::stats::redirect_chains::{HopStats, RedirectChains};
 use measure::units::ByteSize;
@@ -16,7 +13,6 @@ use server::{Alluxio, Cluster, ClusterConfig, Config, Handoff, Server, StandIn};
 use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::time::Duration;
-use support::*;
 
 fn counted(ops: u64) -> StopAfter {
     StopAfter { ops: NonZeroU64::new(ops), ..StopAfter::default() }

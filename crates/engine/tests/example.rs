@@ -2,7 +2,7 @@
 
 #[allow(dead_code, reason = "its main function reads the command line")]
 #[path = "../examples/load.rs"]
-mod example;
+mod load;
 
 use server::{Config, Server};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use std::time::Duration;
 fn the_example_reads_a_url_and_sums_up() {
     let server = Server::start(&Config::default()).unwrap();
     let url = format!("http://{}/blackhole/1KiB", server.addresses()[0]);
-    let summary = example::load(&url, Duration::from_millis(300)).unwrap();
+    let summary = load::load(&url, Duration::from_millis(300)).unwrap();
     let ledger = server.stop();
     assert!(summary.all.ok > 0 && summary.all.failed == 0, "{:?}", summary.all);
     assert_eq!(ledger.requests(), summary.all.ok);
@@ -20,5 +20,5 @@ fn the_example_reads_a_url_and_sums_up() {
 
 #[test]
 fn the_example_rejects_invalid_urls() {
-    assert!(example::load("nowhere", Duration::ZERO).is_err());
+    assert!(load::load("nowhere", Duration::ZERO).is_err());
 }

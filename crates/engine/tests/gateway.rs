@@ -1,12 +1,10 @@
 //! Tests of CARs from gateways, on simulated time. A response with missing blocks must fail, even if it is valid HTTP.
 
-mod support;
-
+use crate::support::*;
 use engine::plan::*;
 use engine::sim::{Reply, SimNetwork, simulate};
 use measure::{AttemptClass, Cause, Instant};
 use std::num::NonZeroU64;
-use support::*;
 use wire::gateway::Depth;
 
 /// CID of a file, as created by `ipfs add --cid-version=1 --chunker=size-180`. The file has two leaves of 180 bytes.

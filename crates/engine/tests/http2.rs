@@ -1,15 +1,12 @@
 //! Tests of HTTP/2. Operations on HTTP/2 streams must be measured in the same way as operations on HTTP/1 connections.
 //! Each misbehavior of a server must have its own class and cause, and the counters of both sides must agree.
 
-#[path = "support/frames.rs"]
-mod frames;
-mod support;
-
+use crate::frames::*;
+use crate::support::*;
 use engine::OpEntry;
 use engine::plan::*;
 use engine::sim::{Reply, SimNetwork, simulate};
 use engine::tls::{self, TlsSettings, Trust};
-use frames::*;
 use measure::result::accounting::audit;
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, OpKind, Phase, Summary};
 use proptest::prelude::*;
@@ -18,7 +15,6 @@ use std::cell::RefCell;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::rc::Rc;
 use std::sync::Arc;
-use support::*;
 
 fn counted(ops: u64) -> StopAfter {
     StopAfter { ops: NonZeroU64::new(ops), ..StopAfter::default() }

@@ -1,7 +1,6 @@
 //! Tests that each misbehavior of a server has one class and one cause, and that all bytes are counted.
 
-mod support;
-
+use crate::support::*;
 use engine::OpEntry;
 use engine::plan::*;
 use measure::result::accounting::audit;
@@ -9,7 +8,6 @@ use measure::{AttemptClass, Cause, Counts, Enumerated, Flag, OpKind};
 use server::{Case, Liar, Upload, UploadContent};
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Mutex;
-use support::*;
 
 /// Number of cases that run at the same time. Each case spends most of its time waiting.
 const AT_ONCE: usize = 8;

@@ -1,7 +1,6 @@
 //! Tests of the diagnosis that names the limit of a run. The limits of the simulated targets and clients are known.
 
-mod support;
-
+use crate::support::*;
 use engine::network::Address;
 use engine::plan::*;
 use engine::schedule::Profile;
@@ -13,7 +12,6 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::num::NonZeroU64;
 use std::time::Duration;
-use support::*;
 
 /// Time that a target takes to process a request.
 #[derive(Clone, Copy)]

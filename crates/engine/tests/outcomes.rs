@@ -1,14 +1,12 @@
 //! Tests of outcomes and flags that depend only on the bytes that were sent and received, and tests of the end of runs.
 
-mod support;
-
+use crate::support::*;
 use engine::plan::*;
 use engine::sim::{Accept, Reply, SimNetwork, SimServer, simulate};
 use measure::result::accounting::audit;
 use measure::{AttemptClass, Cause, Flag, Instant, OpKind, Summary};
 use std::num::NonZeroU64;
 use std::time::Duration;
-use support::*;
 
 fn counted(ops: u64) -> StopAfter {
     StopAfter { ops: NonZeroU64::new(ops), ..StopAfter::default() }

@@ -1,7 +1,6 @@
 //! Tests of operations whose server first accepts work and does the work later, on simulated time.
 
-mod support;
-
+use crate::support::{self, *};
 use engine::OpEntry;
 use engine::plan::*;
 use engine::sim::{Reply, SimNetwork, simulate};
@@ -11,7 +10,6 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
-use support::*;
 
 const EVERY: Duration = Duration::from_secs(15);
 

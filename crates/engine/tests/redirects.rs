@@ -1,8 +1,7 @@
 //! Tests of redirects. Unsafe redirects must be denied unless the user allows them. Credentials must be sent only to
 //! the hosts to which they belong.
 
-mod support;
-
+use crate::support::*;
 use engine::plan::*;
 use engine::sim::{Reply, SimNetwork, simulate};
 use measure::result::accounting::audit;
@@ -10,7 +9,6 @@ use measure::{AttemptClass, Cause, Instant, Phase, Summary};
 use std::cell::RefCell;
 use std::num::NonZeroU64;
 use std::rc::Rc;
-use support::*;
 use wire::{Header, Url};
 
 /// The texts of the requests that were sent.

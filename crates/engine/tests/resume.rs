@@ -1,11 +1,8 @@
 //! Tests of resumed runs. A resumed run needs stable object numbers, reserved numbers, and multipart uploads of an
 //! earlier run that it can continue.
 
-#[path = "support/bucket.rs"]
-mod bucket;
-mod support;
-
-use bucket::{Bucket, Fault, OpenUpload, Request, State, bytes_of, dataset, fill, in_parts, whole};
+use crate::bucket::{Bucket, Fault, OpenUpload, Request, State, bytes_of, dataset, fill, in_parts, whole};
+use crate::support::{ms, summary};
 use engine::plan::*;
 use engine::sim::{SimNetwork, simulate_under};
 use engine::{Control, CreatedUpload, OpEntry, Sent};
@@ -15,7 +12,6 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use support::{ms, summary};
 
 /// The results of a run.
 struct Outcome {

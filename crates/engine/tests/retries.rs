@@ -1,12 +1,8 @@
 //! Tests of retries, on simulated time.
 
-#[path = "support/bucket.rs"]
-mod bucket;
-#[path = "support/frames.rs"]
-mod frames;
-mod support;
-
-use bucket::{Bucket, Fault, Request, State, dataset, fill, in_parts, whole};
+use crate::bucket::{self, Bucket, Fault, Request, State, dataset, fill, in_parts, whole};
+use crate::frames;
+use crate::support::{self, closed, ms, respond_at, summary};
 use engine::OpEntry;
 use engine::plan::*;
 use engine::sim::{Accept, Reply, SimNetwork, simulate, simulate_until};
@@ -17,7 +13,6 @@ use std::cell::RefCell;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::rc::Rc;
 use std::time::Duration;
-use support::{closed, ms, respond_at, summary};
 use wire::s3::ErrorCode;
 
 /// The results of a run.

@@ -1,11 +1,8 @@
 //! Tests of uploads to the embedded S3 server over real sockets. A run with faults is cut off, and another run
 //! continues its uploads.
 
-#[path = "support/bucket.rs"]
-mod bucket;
-mod support;
-
-use bucket::{dataset, fill, in_parts};
+use crate::bucket::{dataset, fill, in_parts};
+use crate::support::{ms, summary};
 use content::{Content, Seed};
 use engine::plan::*;
 use engine::single_requests::exchange;
@@ -16,7 +13,6 @@ use server::{Config, Delay, Faults, HyperServer, S3Config, StoreIn};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
 use std::sync::Arc;
-use support::{ms, summary};
 use wire::s3::OpenUploads;
 
 const COUNT: u64 = 8;

@@ -1,7 +1,6 @@
 //! Tests of the origins to which session tokens are sent, and of logins at a server that limits logins.
 
-mod support;
-
+use crate::support::*;
 use engine::dialect::{Connection, Dialect, Filestash};
 use engine::plan::*;
 use engine::sessions::{SessionError, open_sessions};
@@ -12,7 +11,6 @@ use server::{Config, Server, StandIn};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
-use support::*;
 
 fn sessions(shared: Shared, lines: &[&str]) -> Auth {
     let connection = Connection::new("blackhole", Vec::new());

@@ -1,7 +1,6 @@
 //! Tests of the engine with servers whose delays are known, on simulated time. The results must be exact.
 
-mod support;
-
+use crate::support::*;
 use engine::plan::*;
 use engine::schedule::{Profile, Spacing, StagePlan};
 use engine::sim::{Accept, Reply, SimNetwork, SimServer, simulate};
@@ -11,7 +10,6 @@ use measure::{AttemptClass, Cause, Flag, Instant};
 use std::cell::{Cell, RefCell};
 use std::num::NonZeroU64;
 use std::time::Duration;
-use support::*;
 use wire::sigv4::Timestamp;
 
 /// Maximum error of the histograms.

@@ -1,14 +1,12 @@
 //! Tests of the checks of response sizes.
 
-mod support;
-
+use crate::support::*;
 use engine::plan::*;
 use engine::sim::{SimNetwork, simulate};
 use measure::result::accounting::audit;
 use measure::{AttemptOutcome, Cause, Instant, OpKind};
 use std::num::NonZeroU64;
 use std::sync::Arc;
-use support::*;
 
 /// Returns the outcome of a request for an object of 1000 bytes, if the response has `answered` bytes.
 fn outcome(request: RequestPlan, answered: u64) -> AttemptOutcome {

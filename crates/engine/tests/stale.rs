@@ -1,8 +1,7 @@
 //! Tests of connections that close after the client has sent a request. Either the connection was stale, or the server
 //! broke off the request.
 
-mod support;
-
+use crate::support::*;
 use engine::plan::*;
 use engine::sim::{Reply, SimNetwork, simulate};
 use measure::result::accounting::audit;
@@ -11,7 +10,6 @@ use measure::{AttemptClass, Cause, Instant, OpKind, Summary};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::num::NonZeroU64;
-use support::*;
 
 const OPS: u64 = 20;
 

@@ -1,8 +1,7 @@
 //! Tests of clients that stall, with servers whose delays are known, on simulated time. The reported ranges of
 //! percentiles must contain the percentiles that a client without stalls measures.
 
-mod support;
-
+use crate::support::*;
 use engine::plan::*;
 use engine::sim::{Reply, SimNetwork, SimServer, simulate};
 use measure::limits;
@@ -12,7 +11,6 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::num::NonZeroU64;
 use std::time::Duration;
-use support::*;
 
 /// Time that a server takes to process a request.
 #[derive(Clone, Copy, Debug)]

@@ -1,18 +1,14 @@
 //! Tests of uploads that end before they are sent completely. The tests run on simulated time, where the order of
 //! events is known.
 
-#[path = "support/frames.rs"]
-mod frames;
-mod support;
-
+use crate::frames::*;
+use crate::support::*;
 use engine::plan::*;
 use engine::sim::{Reply, SimNetwork, simulate};
-use frames::*;
 use measure::result::accounting::audit;
 use measure::{AttemptClass, AttemptOutcome, Cause, Instant, OpKind, Phase, Summary};
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
-use support::*;
 
 const BODY: usize = 8 << 20;
 

@@ -133,11 +133,15 @@ fn bound(values: &Distribution, waits: &Distribution, failed: u64, q: f64) -> u6
     }
 }
 
-/// Formats a range: `1.03 ms … 26.0 ms`, or `≤ 26.0 ms` if the lower end is unknown.
+/// Formats a range: `1.03 … 26.0 ms`, `812 µs … 26.0 ms`, or `≤ 26.0 ms` if the lower end is unknown.
 #[must_use]
 pub fn range(low: u64, high: u64) -> String {
-    let high = time(high as f64);
-    if low == 0 { format!("≤ {high}") } else { format!("{} … {high}", time(low as f64)) }
+    let (from, to) = (time(low as f64), time(high as f64));
+    match (from.split_once(' '), to.split_once(' ')) {
+        _ if low == 0 => format!("≤ {to}"),
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} … {to}"),
+        _ => format!("{from} … {to}"),
+    }
 }
 
 /// Formats a quantile of a time of successes. The text is a range if client stalls made a difference, and `n/a` if

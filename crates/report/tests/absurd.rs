@@ -1,11 +1,9 @@
 //! Tests with damaged and hostile runs. Every report format must reject or show records with absurd numbers, without a
 //! panic and without NaN or infinity.
 
-#[expect(dead_code, reason = "only the golden tests use all cases")]
-mod common;
-
-use common::simulation::{Op, begin, ended, simulate};
-use common::{MS, SECOND};
+use crate::common;
+use crate::common::simulation::{Op, begin, ended, simulate};
+use crate::common::{MS, SECOND};
 use measure::recorder::Pacing;
 use measure::summary::Windows;
 use measure::{

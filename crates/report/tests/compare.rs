@@ -1,11 +1,9 @@
 //! Comparisons of simulated runs with a known true difference. The output is compared with golden files that a person
 //! has read. `UPDATE_GOLDEN=1` rewrites the golden files.
 
-#[expect(dead_code, reason = "only the golden tests use all cases")]
-mod common;
-
-use common::simulation::{Op, Texts, begin, ended, simulate};
-use common::{MS, SECOND};
+use crate::common;
+use crate::common::simulation::{Op, Texts, begin, ended, simulate};
+use crate::common::{MS, SECOND};
 use measure::recorder::Pacing;
 use measure::statistics::difference::Conclusion;
 use measure::statistics::normal;

@@ -2,10 +2,9 @@
 //! `hdrhistogram` crate must read the histograms of the summary from the exported files. The exports of a small run are
 //! golden files that a person has read.
 
-mod common;
-
-use common::simulation::{Op, Texts, begin, ended, simulate};
-use common::{HOSTILE, MS, SECOND};
+use crate::common;
+use crate::common::simulation::{Op, Texts, begin, ended, simulate};
+use crate::common::{HOSTILE, MS, SECOND};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};

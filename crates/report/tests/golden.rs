@@ -1,9 +1,8 @@
 //! Tests of all formats with runs of every kind. The output is compared with golden files that a person has read.
 //! `UPDATE_GOLDEN=1` rewrites the golden files.
 
-mod common;
-
-use common::{HOSTILE, cases};
+use crate::common;
+use crate::common::{HOSTILE, cases};
 use measure::ResultWord;
 use measure::result::load_line::Outcome;
 use measure::stats::Dimension;

@@ -1,10 +1,7 @@
 //! Merges runs of several clients. The result must be the same as for one run with the operations of all clients.
 
-#[expect(dead_code, reason = "only the golden tests use all cases")]
-mod common;
-
-use common::SECOND;
-use common::simulation::{Op, Texts, begin, ended, simulate};
+use crate::common::SECOND;
+use crate::common::simulation::{Op, Texts, begin, ended, simulate};
 use measure::recorder::Pacing;
 use measure::summary::common_time::{CommonTime, RunTimes, Span};
 use measure::{Instant, Interval, Model, ResultWord, Stage, Timeline};

@@ -1,11 +1,9 @@
 //! Checks that all formats show the same result of a random run. The formats are text, HTML, JSON, JUnit, annotations
 //! and Markdown.
 
-#[expect(dead_code, reason = "only the golden tests use all cases")]
-mod common;
-
-use common::simulation::{Op, Texts, begin, ended, simulate};
-use common::{MS, SECOND};
+use crate::common;
+use crate::common::simulation::{Op, Texts, begin, ended, simulate};
+use crate::common::{MS, SECOND};
 use measure::evidence::{Probe, Probes};
 use measure::recorder::Pacing;
 use measure::result::load_line::{Found, Lack, LoadUnit, Outcome};

@@ -1,10 +1,7 @@
 //! Checks that joining the old intervals of a run does not change its result or its report.
 
-#[expect(dead_code, reason = "only the golden tests use all cases")]
-mod common;
-
-use common::simulation::{Op, PLAIN, begin, ended, loaded, simulate};
-use common::{MS, SECOND};
+use crate::common::simulation::{Op, PLAIN, begin, ended, loaded, simulate};
+use crate::common::{MS, SECOND};
 use measure::recorder::Pacing;
 use measure::{AttemptClass, Cause, ClientLoad, Instant, Interval, IntervalJoiner, Model, Phase, Timeline};
 use proptest::prelude::*;

@@ -1,8 +1,7 @@
 //! Checks that reports about several runs fit on narrow terminals, whatever the names and values are.
 
-mod common;
-
-use common::cases;
+use crate::common;
+use crate::common::cases;
 use measure::Objective;
 use measure::result::load_line::{Found, LoadUnit, Outcome};
 use report::load_line::{self, Level, LoadLine};

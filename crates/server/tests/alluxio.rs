@@ -1,8 +1,6 @@
 //! Tests each quirk of the stand-in for Alluxio's S3 API.
 
-mod common;
-
-use common::{Client, balanced, config};
+use crate::common::{Client, balanced, config};
 use measure::units::ByteSize;
 use server::{
     Alluxio, Capacity, Cluster, ClusterConfig, Config, CountedRequests, Faults, Handoff, Ledger, RefusedRequests,

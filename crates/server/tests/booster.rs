@@ -1,8 +1,6 @@
 //! Tests each quirk of the stand-in for booster-http.
 
-mod common;
-
-use common::{Client, Response, balanced, config, start};
+use crate::common::{Client, Response, balanced, config, start};
 use flate2::read::GzDecoder;
 use measure::units::ByteSize;
 use server::{

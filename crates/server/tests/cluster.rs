@@ -1,9 +1,7 @@
 //! Tests clusters on real sockets. One server serves each object. The others redirect clients or fetch the object. The
 //! ledgers of all servers must agree with the responses that clients got.
 
-mod common;
-
-use common::{Client, Response, balanced, config};
+use crate::common::{Client, Response, balanced, config};
 use measure::units::ByteSize;
 use server::{
     Cluster, ClusterConfig, Config, Delay, Faults, Handoff, Ledger, Truncate, object_name, owner, pattern_byte,

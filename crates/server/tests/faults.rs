@@ -1,8 +1,6 @@
 //! Tests that injected faults occur exactly when they should.
 
-mod common;
-
-use common::{Client, balanced, config, start};
+use crate::common::{Client, balanced, config, start};
 use server::{Capacity, Config, Delay, Faults, Stall, StallFrom};
 use std::net::TcpStream;
 use std::num::{NonZeroU64, NonZeroUsize};

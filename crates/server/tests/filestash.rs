@@ -1,8 +1,6 @@
 //! Tests each quirk of the stand-in for Filestash.
 
-mod common;
-
-use common::{Client, Response, balanced, config, start};
+use crate::common::{Client, Response, balanced, config, start};
 use server::{Config, Filestash, StandIn, pattern_byte};
 use std::num::NonZeroU64;
 

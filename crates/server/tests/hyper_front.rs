@@ -1,9 +1,7 @@
 //! Tests that the hyper front without TLS has the same responses, faults and ledger as the lean front. The program's
 //! own tests check TLS and HTTP/2 with curl.
 
-mod common;
-
-use common::{Client, balanced, config};
+use crate::common::{Client, balanced, config};
 use measure::units::ByteSize;
 use server::{
     Alluxio, Booster, Config, Delay, Faults, Filestash, Flip, HyperServer, Server, Stall, StallFrom, StandIn,

@@ -1,8 +1,6 @@
 //! Tests that the liar plays its cases byte by byte, and that there is a case for every misbehavior.
 
-mod common;
-
-use common::Client;
+use crate::common::Client;
 use server::{Case, CaseError, Liar};
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read, Write};

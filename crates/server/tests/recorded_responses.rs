@@ -1,9 +1,8 @@
 //! Tests that stand-ins respond like the real systems. Each entry of `tests/recorded/*.toml` is a recorded response of
 //! a real system.
 
-mod common;
-
-use common::config;
+use crate::common;
+use crate::common::config;
 use measure::units::ByteSize;
 use serde::Deserialize;
 use server::{Booster, Config, Filestash, Gateway, Server, StandIn, file_cids};

@@ -1,10 +1,8 @@
 //! Tests the stand-in for renterd over real connections.
 
-mod common;
-
+use crate::common::{Client, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use common::{Client, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use server::{Config, Faults, HyperServer, Renterd};

@@ -1,8 +1,6 @@
 //! Tests that the responses of the embedded server are correct, byte by byte, and that its ledger agrees with them.
 
-mod common;
-
-use common::{Client, balanced, config, start};
+use crate::common::{Client, balanced, config, start};
 use proptest::prelude::*;
 use server::{Config, Server, pattern_byte};
 use std::fs;

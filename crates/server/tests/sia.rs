@@ -1,11 +1,9 @@
 //! Tests the stand-ins for siad and renterd with the crate that reads the reports of the real daemons. The crate must
 //! be able to parse the reports of the stand-ins.
 
-mod common;
-
+use crate::common::{Client, Response, config};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use common::{Client, Response, config};
 use server::{Config, HyperServer, Renterd, Server, Siad, SiadVersion, StandIn};
 use sia::invariants::{Counter, CounterWatch, contract_gap, wealth_gap};
 use sia::{Unmet, UtcSecond, renterd, siad, unmet_of_renterd, unmet_of_siad};

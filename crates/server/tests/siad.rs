@@ -1,8 +1,6 @@
 //! Tests the stand-in for siad over real connections.
 
-mod common;
-
-use common::{Client, config};
+use crate::common::{Client, config};
 use server::{Config, Server, Siad, StandIn};
 use std::time::{Duration, Instant};
 

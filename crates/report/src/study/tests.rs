@@ -61,7 +61,7 @@ fn a_median_of_ranges_is_a_range() {
     (stalled.metrics.response_p99_low_nanos, stalled.metrics.response_p99_nanos) = (Some(4_000_000), Some(8_000_000));
     let trials = [trial("a", 1, 100.0), stalled];
     let text = text(&trials, &Order::default());
-    assert!(text.contains("3.00 ms … 5.00 ms") && text.contains("\n  a … b: delays of this client "), "{text}");
+    assert!(text.contains("3.00 … 5.00 ms") && text.contains("\n  a … b: delays of this client "), "{text}");
     assert!(!super::text(&trials[..1], &Order::default()).contains('…'));
 }
 

@@ -1,7 +1,7 @@
 //! The short report of a run, which fits on one screen. The short report has only the result, the main times and the
 //! failures.
 
-use super::blocks::{Table, about_left_out, columns, left_out_columns};
+use super::blocks::{Table, about_left_out, columns};
 use super::page::{Page, paint};
 use super::sections::times::cell;
 use super::sections::{agents, failures};
@@ -172,26 +172,21 @@ fn is_much_shorter(all: &KindStats) -> bool {
     p99(Timed::Service).zip(p99(Timed::Response)).is_some_and(|(service, response)| service < response / 2)
 }
 
-/// Returns the table with as many percentiles as fit, and the percentiles that are left out.
+/// Returns the table with as many columns as fit, and the titles of those that are left out.
 fn fitting_table(rows: &[TimeRow], width: usize) -> (Table, Vec<String>) {
-    let without = |left_out: &[usize]| {
-        let shown: Vec<usize> = (0..QUANTILES.len()).filter(|index| !left_out.contains(index)).collect();
-        let mut table = Table::new();
-        let titles = shown.iter().map(|index| percentile::label(QUANTILES[*index]));
-        table.head(["".to_owned(), "samples".to_owned()].into_iter().chain(titles));
-        for row in rows {
-            let cells = shown.iter().map(|index| cell(&row.percentiles[*index]));
-            table.row([row.title.to_owned(), count(row.samples)].into_iter().chain(cells));
-        }
-        table
-    };
-    let fits = |table: &Table| table.widths().iter().map(|width| width + 2).sum::<usize>() <= width;
-    // Columns without a value are left out first.
+    const SAMPLES: usize = 1;
+    let column = |quantile: usize| SAMPLES + 1 + quantile;
+    let mut table = Table::new();
+    table.head(["".to_owned(), "samples".to_owned()].into_iter().chain(QUANTILES.map(percentile::label)));
+    for row in rows {
+        table.row([row.title.to_owned(), count(row.samples)].into_iter().chain(row.percentiles.iter().map(cell)));
+    }
+    // Columns without a value are left out first. The report also has the number of samples below the table.
     let is_empty = |index: &usize| rows.iter().all(|row| matches!(row.percentiles[*index], Percentile::TooFew { .. }));
-    let empty = (0..QUANTILES.len()).rev().filter(is_empty);
-    let optional: Vec<usize> = empty.chain(OPTIONAL_QUANTILES.into_iter().filter(|index| !is_empty(index))).collect();
-    let left_out = left_out_columns(&optional, |left_out| fits(&without(left_out)));
-    (without(left_out), left_out.iter().map(|index| percentile::label(QUANTILES[*index])).collect())
+    let empty = (0..QUANTILES.len()).rev().filter(is_empty).map(column);
+    let others = OPTIONAL_QUANTILES.into_iter().filter(|index| !is_empty(index)).map(column);
+    let optional: Vec<usize> = empty.chain([SAMPLES]).chain(others).collect();
+    table.fitted(&optional, width)
 }
 
 /// Adds the counts of operations.

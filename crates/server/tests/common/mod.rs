@@ -1,5 +1,4 @@
 //! A small client that only sends and reads bytes. It does not check the responses; the tests do.
-#![allow(dead_code, reason = "each test file uses its part")]
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -116,14 +116,10 @@ pub fn run_all(
     let missing: Vec<&Planned> = planned.iter().filter(|trial| !done.contains(&trial.directory)).collect();
     let mut servers = Servers::start(scenario, base, &missing, machines.serve_at())?;
     let mut agents = if missing.is_empty() { None } else { machines.connect()? };
+    let expected: Vec<Option<Duration>> = missing.iter().map(|trial| projected(&trial.command)).collect();
     let begun = Instant::now();
     for (number, trial) in missing.iter().enumerate() {
-        let left = match number {
-            // Before the first trial, add up the expected durations. The sum is unknown if any duration is unknown. For
-            // example, the duration of a search is unknown.
-            0 => missing.iter().map(|trial| projected(&trial.command)).sum::<Option<Duration>>(),
-            _ => Some(begun.elapsed().mul_f64((missing.len() - number) as f64 / number as f64)),
-        };
+        let left = time_left(&expected, number, begun.elapsed());
         let set = |status| {
             progress.show(|state| {
                 if let Some(study) = &mut state.study {
@@ -162,6 +158,20 @@ pub fn run_all(
         log.append(&record).map_err(|error| cannot_save(&error))?;
     }
     Ok(Exit::Good)
+}
+
+/// Returns the time that the trials from `number` on will take, from their expected durations, and from the time that the
+/// trials before them took. Returns `None` before the first trial if a duration is unknown.
+fn time_left(expected: &[Option<Duration>], number: usize, elapsed: Duration) -> Option<Duration> {
+    let (done, left) = expected.split_at(number);
+    let sum = |trials: &[Option<Duration>]| trials.iter().copied().sum::<Option<Duration>>();
+    match sum(done).zip(sum(left)) {
+        Some((done, left)) if done.is_zero() => Some(left),
+        // Hooks and links take additional time, and searches often end earlier.
+        Some((done, left)) => Some(left.mul_f64(elapsed.div_duration_f64(done))),
+        None if number == 0 => None,
+        None => Some(elapsed.mul_f64(left.len() as f64 / number as f64)),
+    }
 }
 
 /// Returns the failure for a study that cannot be created in this directory. If the directory has a study, the message
@@ -312,4 +322,21 @@ fn of_search(found: Found, directory: &Path) -> Result<Option<TrialResult>, Fail
     }
     let line = load_line::read(directory)?;
     Ok(Some(TrialResult { word: line.result.word, text: line.sentence() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_follows_expected_durations_and_those_of_completed_trials() {
+        let seconds = Duration::from_secs;
+        let [short, search, unknown] = [Some(seconds(10)), Some(seconds(60)), None];
+        let left = |expected: &[Option<Duration>], number, elapsed| time_left(expected, number, seconds(elapsed));
+        assert_eq!(left(&[short, search, short], 0, 0), Some(seconds(80)));
+        assert_eq!(left(&[short, search, short], 1, 20), Some(seconds(140)), "the first trial took twice as long");
+        assert_eq!(left(&[short, search, short], 2, 35), Some(seconds(5)), "the search ended early");
+        assert_eq!(left(&[short, unknown, short], 0, 0), None);
+        assert_eq!(left(&[short, unknown, short], 1, 20), Some(seconds(40)));
+    }
 }

@@ -1,10 +1,8 @@
 //! Tests of TLS. Each failure must have one class and one cause, and the bytes of successes must be counted exactly.
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod endpoint;
 
+use crate::support::*;
 use endpoint::*;
 use engine::plan::*;
 use engine::tls::{self, TlsSettings, Trust};
@@ -15,7 +13,6 @@ use std::io::{self, Read, Write};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use support::*;
 
 /// Returns a TLS record with a fatal alert of this number.
 fn alert(number: u8) -> [u8; 7] {
