@@ -77,6 +77,18 @@ pub struct DirectionTraffic {
     pub busy_share: f64,
     /// Health of the emulator.
     pub emulator: EmulatorHealth,
+    /// Lateness of packets. `None` if packets were dropped, or none was late.
+    #[serde(default)]
+    pub lateness: Option<Lateness>,
+}
+
+/// Lateness of packets, because the emulator did not get CPU time in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lateness {
+    /// Mean lateness of the late bytes.
+    pub of_late: Duration,
+    /// Mean lateness of all bytes.
+    pub of_all: Duration,
 }
 
 /// Health of the emulator: CPU time and memory for the traffic.
@@ -92,7 +104,36 @@ pub enum EmulatorHealth {
     MemoryTooSmall,
 }
 
+/// Lateness is accepted up to the response time or the round trip, divided by this number. The longest lateness is about twice
+/// the mean, so no response is longer by more than about 10 %.
+const LATENESS_PER_TIME: u32 = 20;
+
+impl Lateness {
+    /// Returns whether the lateness changes the measured times noticeably. A single late period makes each operation
+    /// longer by at most its length. If packets are late all the time, each round trip is longer. `response` is the time of
+    /// short operations.
+    fn is_material(self, response: Option<Duration>, round_trip: Option<Duration>) -> bool {
+        let exceeds = |late: Duration, time: Option<Duration>| time.is_none_or(|time| late > time / LATENESS_PER_TIME);
+        exceeds(self.of_late, response) || exceeds(self.of_all, round_trip)
+    }
+}
+
+impl DirectionTraffic {
+    fn judged(self, response: Option<Duration>, round_trip: Option<Duration>) -> Self {
+        let is_harmless = self.lateness.is_some_and(|late| !late.is_material(response, round_trip));
+        let is_late = self.emulator == EmulatorHealth::CpuTooSlow;
+        Self { emulator: if is_late && is_harmless { EmulatorHealth::Good } else { self.emulator }, ..self }
+    }
+}
+
 impl PathTraffic {
+    /// Returns the traffic, in which the emulator is healthy if its lateness has no noticeable effect. `response` is the
+    /// response time of short operations, and `round_trip` that of the path.
+    #[must_use]
+    pub fn judged(self, response: Option<Duration>, round_trip: Option<Duration>) -> Self {
+        Self { down: self.down.judged(response, round_trip), up: self.up.judged(response, round_trip) }
+    }
+
     /// Returns the health of the emulator in the direction in which it is worse.
     #[must_use]
     pub fn emulator(&self) -> EmulatorHealth {
@@ -167,5 +208,26 @@ mod tests {
         // 8 operations of 1 MB share 100 Mbit/s.
         let fair = PathLimits::fair_time(DataRate::bits_per_second(100_000_000), 1e6, 8.0).as_secs_f64();
         assert!((fair - 0.64 * 1514.0 / 1448.0).abs() < 1e-9, "{fair}");
+    }
+
+    #[test]
+    fn lateness_counts_only_if_it_changes_the_times() {
+        let ms = Duration::from_millis;
+        let health = |of_late, of_all, response: Option<u64>, emulator| {
+            let lateness = Some(Lateness { of_late, of_all });
+            let down = DirectionTraffic { emulator, lateness, ..DirectionTraffic::default() };
+            PathTraffic { down, ..PathTraffic::default() }.judged(response.map(ms), Some(ms(40))).emulator()
+        };
+        let too_slow = EmulatorHealth::CpuTooSlow;
+        let once = |response| health(ms(6), Duration::from_micros(800), response, too_slow);
+        assert_eq!(once(Some(360)), EmulatorHealth::Good, "late by 12 ms once, in a transfer of 360 ms");
+        assert_eq!(once(Some(80)), too_slow, "the same in short operations");
+        assert_eq!(once(None), too_slow, "no operation succeeded");
+        assert_eq!(health(ms(6), ms(3), Some(360), too_slow), too_slow, "half of all bytes are late");
+        let full = EmulatorHealth::MemoryTooSmall;
+        assert_eq!(health(ms(0), ms(0), Some(360), full), full, "packets were dropped");
+        let unknown = DirectionTraffic { emulator: too_slow, ..DirectionTraffic::default() };
+        let traffic = PathTraffic { down: unknown, up: unknown };
+        assert_eq!(traffic.judged(Some(ms(360)), Some(ms(40))), traffic, "an earlier version saved no lateness");
     }
 }

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use engine::plan::ConnectTo;
 use link::state::{Ends, Record, Registry, Side};
 use link::tun::{Buffers, Counts, Health};
-use measure::path::{DirectionTraffic, EmulatedPath, Emulation, EmulatorHealth, MeasuredPath, PathTraffic};
+use measure::path::{DirectionTraffic, EmulatedPath, Emulation, EmulatorHealth, Lateness, MeasuredPath, PathTraffic};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 use wire::url::Origin;
@@ -188,7 +188,9 @@ fn measured(measured: &link::probe::Measured) -> MeasuredPath {
 }
 
 fn traffic(counts: &Counts) -> DirectionTraffic {
+    let (of_late, of_all) = counts.mean_lateness();
     DirectionTraffic {
+        lateness: (counts.device_drops == 0 && counts.late_bytes > 0).then_some(Lateness { of_late, of_all }),
         bytes: counts.wire.passed_bytes,
         queue_drops: counts.wire.queue_drops,
         lost: counts.wire.lost,

@@ -11,6 +11,10 @@ use measure::{ClientLoad, Distribution, HeatMap, Instant, Interval, Stage, Summa
 use serde::{Deserialize, Serialize};
 use std::io::Read;
 use std::path::Path;
+use std::time::Duration;
+
+/// Quantile of the response time that represents short operations, which are the first to show a late emulator.
+const SHORT_OPERATIONS: f64 = 0.1;
 
 /// The main numbers of one interval, for time series. A point takes less than 200 bytes, while the unpacked histograms
 /// of an interval take hundreds of kilobytes.
@@ -158,7 +162,12 @@ impl SavedRun {
         run.finished(Tail::default())
     }
 
-    fn ended(&mut self, end: Option<End>) {
+    fn ended(&mut self, mut end: Option<End>) {
+        if let Some(traffic) = end.as_mut().and_then(|end| end.path.as_mut()) {
+            let response = self.summary.all.response.quantile(SHORT_OPERATIONS).map(Duration::from_nanos);
+            let measured = self.begin.path.as_ref().and_then(|path| path.measured);
+            *traffic = traffic.judged(response, measured.map(|measured| measured.round_trip));
+        }
         self.summary.probes = end.as_ref().and_then(|end| end.probes);
         self.summary.path.emulator = end.as_ref().and_then(|end| end.path).unwrap_or_default().emulator();
         self.end = end;

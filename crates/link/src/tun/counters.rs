@@ -32,6 +32,8 @@ pub struct Counts {
     pub refused: u64,
     /// Wire bytes that were delivered late, by more than 1 ms and by more than 5 % of the delay.
     pub late_bytes: u64,
+    /// Sum of the lateness of all late bytes, in microseconds.
+    pub late_byte_micros: u64,
     /// Longest lateness of a delivery.
     pub latest: Duration,
     /// CPU time of the thread.
@@ -67,6 +69,13 @@ impl Counts {
         }
     }
 
+    /// Returns the mean lateness of the late bytes, and that of all bytes.
+    #[must_use]
+    pub fn mean_lateness(&self) -> (Duration, Duration) {
+        let mean = |bytes: u64| Duration::from_micros(self.late_byte_micros / bytes.max(1));
+        (mean(self.late_bytes), mean(self.wire.passed_bytes))
+    }
+
     /// Returns the CPU time of the thread since its start, as a share of one core.
     #[must_use]
     pub fn busy_share(&self) -> f64 {
@@ -92,6 +101,7 @@ impl Counts {
             device_drops: self.device_drops.saturating_sub(earlier.device_drops),
             refused: self.refused.saturating_sub(earlier.refused),
             late_bytes: self.late_bytes.saturating_sub(earlier.late_bytes),
+            late_byte_micros: self.late_byte_micros.saturating_sub(earlier.late_byte_micros),
             latest: self.latest,
             cpu: self.cpu.saturating_sub(earlier.cpu),
             elapsed: self.elapsed.saturating_sub(earlier.elapsed),
@@ -105,19 +115,20 @@ pub(super) struct Own {
     pub memory_drops: u64,
     pub refused: u64,
     pub late_bytes: u64,
+    pub late_byte_micros: u64,
     pub latest_nanos: u64,
 }
 
 /// Counts shared by the threads. The fields are in the order of [`Counters::write`]. The fields are written one by one,
 /// so counts that are read during traffic may disagree by one batch of frames.
 #[derive(Debug, Default)]
-pub(super) struct Counters([AtomicU64; 13]);
+pub(super) struct Counters([AtomicU64; 14]);
 
 impl Counters {
     /// Publishes the counts of the thread.
     pub fn write(&self, tally: &Tally, own: &Own, cpu: Duration, now: Instant) {
         let Tally { offered, offered_bytes, passed, passed_bytes, queue_drops, lost, reordered } = *tally;
-        let Own { memory_drops, refused, late_bytes, latest_nanos } = *own;
+        let Own { memory_drops, refused, late_bytes, late_byte_micros, latest_nanos } = *own;
         let cpu = u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX);
         let values = [
             offered,
@@ -130,6 +141,7 @@ impl Counters {
             memory_drops,
             refused,
             late_bytes,
+            late_byte_micros,
             latest_nanos,
             cpu,
             now.as_nanos(),
@@ -152,6 +164,7 @@ impl Counters {
             memory_drops,
             refused,
             late_bytes,
+            late_byte_micros,
             latest,
             cpu,
             now,
@@ -162,6 +175,7 @@ impl Counters {
             device_drops,
             refused,
             late_bytes,
+            late_byte_micros,
             latest: Duration::from_nanos(latest),
             cpu: Duration::from_nanos(cpu),
             elapsed: Duration::from_nanos(now),

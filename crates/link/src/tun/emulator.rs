@@ -161,7 +161,9 @@ impl Emulator {
                 let late = now.nanos_since(piece.due);
                 own.latest_nanos = own.latest_nanos.max(late);
                 if late > *late_nanos {
-                    own.late_bytes += packet.frame().wire_bytes(piece.segments.clone());
+                    let bytes = packet.frame().wire_bytes(piece.segments.clone());
+                    own.late_bytes += bytes;
+                    own.late_byte_micros = own.late_byte_micros.saturating_add(bytes.saturating_mul(late / 1000));
                 }
                 let (first, second) = packet.part(piece.segments, headers);
                 own.refused += u64::from(sink.write(first, second).is_err());

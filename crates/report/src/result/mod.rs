@@ -26,10 +26,11 @@ pub fn of(run: &SavedRun) -> RunResult {
         ending: &ending(run),
         outage: outage::length(run),
         accept_not_enough_data: run.begin.accept_not_enough_data,
-        path: run.begin.path.as_ref().map(|path| PathFacts {
-            differences: &path.differences,
-            emulator: run.end.as_ref().and_then(|end| end.path).unwrap_or_default().emulator(),
-        }),
+        path: run
+            .begin
+            .path
+            .as_ref()
+            .map(|path| PathFacts { differences: &path.differences, emulator: run.summary().path.emulator }),
     })
 }
 

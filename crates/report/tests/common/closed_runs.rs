@@ -97,7 +97,8 @@ fn path(kilobits: u64) -> EmulatedPath {
 }
 
 fn traffic(emulator: EmulatorHealth) -> PathTraffic {
-    let down = DirectionTraffic { bytes: 10_520_000, queue_drops: 12, lost: 7, busy_share: 0.0123, emulator };
+    let down =
+        DirectionTraffic { bytes: 10_520_000, queue_drops: 12, lost: 7, busy_share: 0.0123, emulator, lateness: None };
     PathTraffic { down, up: DirectionTraffic { bytes: 312_000, ..DirectionTraffic::default() } }
 }
 
