@@ -1,14 +1,17 @@
 //! Tests of the engine over real sockets with the embedded server. The ledger of the server counts the same requests
 //! independently.
 
-use crate::cores;
-use crate::support::*;
+#[path = "support/cores.rs"]
+mod cores;
+mod support;
+
 use engine::plan::*;
 use measure::Quantile;
 use measure::result::accounting::audit;
 use server::{Config, Faults, Server, Stall, StallFrom};
 use std::num::NonZeroU64;
 use std::time::Duration;
+use support::*;
 
 fn serve(faults: Faults) -> Server {
     Server::start(&Config { faults, ..Config::default() }).unwrap()

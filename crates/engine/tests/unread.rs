@@ -1,7 +1,8 @@
 //! Tests of the client's share of service time, over real sockets. This share must include the time during which the
 //! client does not read.
 
-use crate::support::*;
+mod support;
+
 use engine::control::Control;
 use engine::epoll::EpollNetwork;
 use engine::network::{Address, Connecting, Network, Ready, Resolution, ThreadUse, Token, Waited};
@@ -15,6 +16,7 @@ use std::io;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
+use support::*;
 use wire::sigv4::Timestamp;
 
 /// The real network with a thread that stalls before each wait.

@@ -77,7 +77,7 @@ pub struct DirectionTraffic {
     pub busy_share: f64,
     /// Health of the emulator.
     pub emulator: EmulatorHealth,
-    /// Lateness of packets. `None` if packets were dropped, or none was late.
+    /// Lateness of packets. `None` if packets were dropped because the emulator did not keep up.
     #[serde(default)]
     pub lateness: Option<Lateness>,
 }
@@ -104,8 +104,8 @@ pub enum EmulatorHealth {
     MemoryTooSmall,
 }
 
-/// Lateness is accepted up to the response time or the round trip, divided by this number. The longest lateness is about twice
-/// the mean, so no response is longer by more than about 10 %.
+/// Lateness is accepted up to the response time or the round trip, divided by this number. In a single late period, the longest
+/// lateness is about twice the mean, so a response is longer by at most about 10 %.
 const LATENESS_PER_TIME: u32 = 20;
 
 impl Lateness {

@@ -188,9 +188,8 @@ fn measured(measured: &link::probe::Measured) -> MeasuredPath {
 }
 
 fn traffic(counts: &Counts) -> DirectionTraffic {
-    let (of_late, of_all) = counts.mean_lateness();
     DirectionTraffic {
-        lateness: (counts.device_drops == 0 && counts.late_bytes > 0).then_some(Lateness { of_late, of_all }),
+        lateness: counts.mean_lateness().map(|(of_late, of_all)| Lateness { of_late, of_all }),
         bytes: counts.wire.passed_bytes,
         queue_drops: counts.wire.queue_drops,
         lost: counts.wire.lost,

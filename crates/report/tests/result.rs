@@ -329,3 +329,15 @@ fn a_probe_without_result_is_not_suggested_again() {
         report::limit::reason_text(&report::limit::of(&common::not_determined()).reason).contains("or with `--probe`")
     );
 }
+
+#[test]
+fn a_late_emulator_matters_only_if_it_changes_the_response_times() {
+    // The responses take 95 ms.
+    let late = |millis| common::late_path(Duration::from_millis(millis));
+    let word = |run: &SavedRun| report::result::of(run).word;
+    assert_eq!(word(&late(3)), ResultWord::Pass);
+    assert_eq!(word(&late(6)), ResultWord::Unusable);
+    let overloaded =
+        |run| serde_json::to_value(json(&run)).unwrap()["path"]["carried_down"]["emulator_overloaded"].clone();
+    assert_eq!((overloaded(late(3)), overloaded(late(6))), (false.into(), true.into()));
+}

@@ -162,14 +162,8 @@ impl SavedRun {
         run.finished(Tail::default())
     }
 
-    fn ended(&mut self, mut end: Option<End>) {
-        if let Some(traffic) = end.as_mut().and_then(|end| end.path.as_mut()) {
-            let response = self.summary.all.response.quantile(SHORT_OPERATIONS).map(Duration::from_nanos);
-            let measured = self.begin.path.as_ref().and_then(|path| path.measured);
-            *traffic = traffic.judged(response, measured.map(|measured| measured.round_trip));
-        }
+    fn ended(&mut self, end: Option<End>) {
         self.summary.probes = end.as_ref().and_then(|end| end.probes);
-        self.summary.path.emulator = end.as_ref().and_then(|end| end.path).unwrap_or_default().emulator();
         self.end = end;
     }
 
@@ -224,7 +218,19 @@ impl SavedRun {
     fn finished(mut self, tail: Tail) -> Self {
         (self.torn_bytes, self.damage) = (tail.torn_bytes, tail.damage);
         self.summary.all = self.summary.stats.all_kinds();
+        self.judge_emulator();
         self
+    }
+
+    /// Compares the lateness of the emulator of the path with the times of the run.
+    fn judge_emulator(&mut self) {
+        let response = self.summary.all.response.quantile(SHORT_OPERATIONS).map(Duration::from_nanos);
+        let measured = self.begin.path.as_ref().and_then(|path| path.measured);
+        let round_trip = measured.map(|measured| measured.round_trip);
+        if let Some(traffic) = self.end.as_mut().and_then(|end| end.path.as_mut()) {
+            *traffic = traffic.judged(response, round_trip);
+            self.summary.path.emulator = traffic.emulator();
+        }
     }
 }
 

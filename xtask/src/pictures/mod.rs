@@ -45,11 +45,13 @@ pub fn run(args: &Args) -> Result<()> {
     let command = format!("plimsoll get -R 200 -c 10 --out tour {}/blackhole/64KiB", server.url);
     let printed = in_terminal(&program, &command, place.path())?;
     let (view, text) = view_and_report(&printed)?;
-    // Show the port that README uses, not the port of this run.
+    // Show the port that README uses, not the port of this run. The live view keeps its port, because a shorter text would
+    // move what follows it.
     let text = format!("$ {command}\r\n{text}").replace(&server.url, "http://127.0.0.1:8080");
     for (name, bytes, rows) in [("view.svg", view, ROWS), ("terminal.svg", text.as_str(), lines(&text))] {
         let mut terminal = vt100::Parser::new(rows, COLUMNS, 0);
-        terminal.process(bytes.as_bytes());
+        // A line break at the end would scroll the first line away.
+        terminal.process(bytes.trim_end().as_bytes());
         fs::write(args.out.join(name), svg::of(terminal.screen())).cannot(format_args!("write {name}"))?;
     }
     report(&program, place.path(), &args.out.join("report.png"))

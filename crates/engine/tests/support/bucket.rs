@@ -1,5 +1,4 @@
 //! A simulated S3 bucket with multipart uploads, and faults that the test chooses.
-#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use content::{Content, Dataset, Description, Names, Seed};
 use engine::plan::*;
@@ -101,7 +100,8 @@ impl State {
             }
             ("POST", _) => {
                 let named = read_complete(&request.body).expect("it is a message");
-                let upload = self.uploads.get(&id).ok_or(ErrorCode::NoSuchUpload)?;
+                let is_its = |upload: &&OpenUpload| upload.path == request.path;
+                let upload = self.uploads.get(&id).filter(is_its).ok_or(ErrorCode::NoSuchUpload)?;
                 let known = |number: &u16| upload.parts.get(number).ok_or(ErrorCode::InvalidPart);
                 let parts: Vec<_> = named.iter().map(|part| known(&part.number)).collect::<Result<_, _>>()?;
                 let whole: Vec<u8> = parts.into_iter().flatten().copied().collect();

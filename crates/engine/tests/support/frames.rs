@@ -1,5 +1,4 @@
 //! A simulated HTTP/2 server with handwritten frames.
-#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use engine::sim::{Accept, Reply, SimServer};
 use measure::Instant;

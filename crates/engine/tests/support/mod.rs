@@ -1,5 +1,5 @@
 //! Plans and simulated servers for the engine's tests.
-#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(dead_code, reason = "each test program uses a part of it")]
 
 use engine::plan::*;
 use engine::schedule::{Profile, Spacing};

@@ -69,11 +69,13 @@ impl Counts {
         }
     }
 
-    /// Returns the mean lateness of the late bytes, and that of all bytes.
+    /// Returns the mean lateness of the late bytes, and that of all bytes. Returns `None` if lateness is not the only
+    /// change of the path, because frames were dropped.
     #[must_use]
-    pub fn mean_lateness(&self) -> (Duration, Duration) {
+    pub fn mean_lateness(&self) -> Option<(Duration, Duration)> {
         let mean = |bytes: u64| Duration::from_micros(self.late_byte_micros / bytes.max(1));
-        (mean(self.late_bytes), mean(self.wire.passed_bytes))
+        let has_dropped = self.device_drops > 0 || self.memory_drops > 0;
+        (!has_dropped).then(|| (mean(self.late_bytes), mean(self.wire.passed_bytes)))
     }
 
     /// Returns the CPU time of the thread since its start, as a share of one core.

@@ -7,8 +7,8 @@ use measure::result::{CutOff, Reason};
 use report::number::plural;
 use store::{EndReason, SavedRun};
 
-/// Maximum number of reasons in the line on standard error, besides the first one.
-const FURTHER_REASONS_MAX: usize = 4;
+/// Maximum number of reasons in the line on standard error, after the first one.
+const FURTHER_REASONS_MAX: usize = 2;
 
 /// Returns the exit code of a saved run. If the result is not PASS, also prints the reason to standard error.
 pub fn conclude(run: &SavedRun) -> Exit {

@@ -33,9 +33,8 @@ pub fn explain<P: CommandFactory>(error: &clap::Error, words: &[OsString]) -> Fa
             return Failure::usage(unknown_command(word, error, &P::command()));
         }
         ErrorKind::UnknownArgument | ErrorKind::ValueValidation => {
-            // Clap parses the long flags of hey, such as -cpus, as short flags with a value. Another command may have a
-            // flag with the name of another tool's flag.
-            let is_meant = |word: &&str| !word.starts_with("--") || argument.is_some_and(|flag| word.starts_with(flag));
+            // Other words may be values, or flags of this command that another tool has too.
+            let is_meant = |word: &&str| argument.is_some_and(|flag| word.starts_with(flag));
             let typed = words.iter().filter_map(|word| word.to_str()).filter(is_meant);
             if let Some(hint) = typed.filter_map(other_tools::long_hint).next() {
                 return Failure::usage(hint);
@@ -154,10 +153,7 @@ fn conflict(error: &clap::Error) -> Option<String> {
 fn help(words: &[OsString]) -> String {
     let command = words.get(1).and_then(|word| word.to_str()).filter(|word| !word.starts_with('-'));
     match command {
-        Some(command @ ("get" | "put" | "mix" | "line" | "fill")) => {
-            format!("see `plimsoll {command} --help-all` for all flags")
-        }
-        Some(command) => format!("see `plimsoll {command} --help` for all flags"),
+        Some(command) => format!("see `plimsoll {command} --help-all` for all flags"),
         // Most programs of this kind have no commands.
         None if words.iter().any(|word| word.to_string_lossy().contains("://")) => {
             "write the command first: `plimsoll get` and the flags".to_owned()

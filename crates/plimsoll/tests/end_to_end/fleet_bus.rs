@@ -2,7 +2,9 @@
 //! restarts, and every failure is named.
 
 use crate::fleet::{end_of, intervals, name_of_run, ok_of_agents, serve};
-use crate::support::{Agent, Nats, Report, TestDir, all_cores, expect_refusal, shared_cores, wait_for};
+use crate::support::{
+    Agent, Nats, Recorder, Report, TestDir, all_cores, expect_refusal, send_again, shared_cores, wait_for,
+};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -298,6 +300,34 @@ fn a_plan_that_breaks_the_policy_of_an_agent_is_refused() {
     assert_eq!(server.ledger().connections_accepted, 0);
     let ended = place.run(words(&nats, 1, &["get", &url, "-R", "100", "-d", "1s"]));
     assert_eq!(Report::read(ended.expect(0)).number("/operations/ok"), 100);
+}
+
+#[test]
+fn a_plan_that_is_sent_again_makes_no_load() {
+    let _cores = shared_cores();
+    let (server, url) = serve();
+    let place = TestDir::new();
+    let Some(nats) = Nats::start(&place, "") else { return };
+    let mut agents = start_agents(&place, &nats, 1);
+    let run = |count: &str| {
+        let _ = std::fs::remove_dir_all(place.path("out"));
+        place.run(words(&nats, 1, &["get", &url, "-c", "1", "-n", count])).expect(0);
+    };
+    let recorder = Recorder::start(&nats.url());
+    run("40");
+    let first = recorder.finish();
+    assert!(!first.is_empty());
+    let recorder = Recorder::start(&nats.url());
+    run("30");
+    let second = recorder.finish();
+    assert!(!second.is_empty());
+    // The agent ignores messages of its last run, and joins an earlier one, but refuses its plan.
+    send_again(&nats.url(), &second);
+    send_again(&nats.url(), &first);
+    agents[0].process.wait_for_message("this agent could not make its part");
+    run("20");
+    assert_eq!(server.ledger().complete.count, 90);
+    assert_eq!(agents[0].runs().len(), 3);
 }
 
 #[test]

@@ -30,14 +30,6 @@ pub fn columns(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Returns the columns to leave out, so that a table fits. `optional` contains the columns that may be left out, in
-/// this order. `fits` returns whether the table fits without the given columns. If the table never fits, all optional
-/// columns are left out.
-pub fn left_out_columns(optional: &[usize], fits: impl Fn(&[usize]) -> bool) -> &[usize] {
-    let mut left_out = (0..optional.len()).map(|number| &optional[..number]);
-    left_out.find(|left_out| fits(left_out)).unwrap_or(optional)
-}
-
 /// Returns a remark about columns that were left out, or `None` if there are none.
 pub fn about_left_out(titles: &[String]) -> Option<String> {
     about_columns(titles, "see --full")

@@ -3,7 +3,7 @@
 //! If a table is too wide, its least important columns are left out. If it is still too wide, its names are cut. A long
 //! text in the last column continues on further rows.
 
-use super::blocks::{Table, columns, left_out_columns};
+use super::blocks::{Table, columns};
 use super::layout::wrap;
 use crate::escape::bounded;
 
@@ -78,6 +78,14 @@ impl Table {
         let rows = self.rows.split_off(self.heads);
         self.rows.extend(rows.into_iter().flat_map(|row| with_wrapped_text(row, before.len(), room)));
     }
+}
+
+/// Returns the columns to leave out, so that a table fits. `optional` contains the columns that may be left out, in
+/// this order. `fits` returns whether the table fits without the given columns. If the table never fits, all optional
+/// columns are left out.
+fn left_out_columns(optional: &[usize], fits: impl Fn(&[usize]) -> bool) -> &[usize] {
+    let mut left_out = (0..optional.len()).map(|number| &optional[..number]);
+    left_out.find(|left_out| fits(left_out)).unwrap_or(optional)
 }
 
 /// Returns the rows of a row whose text in column `index` may be too long.

@@ -3,7 +3,7 @@
 use super::simulation::{CALM, Op, PLAIN, begin, ended, loaded, simulate};
 use super::{MS, SECOND};
 use measure::evidence::{Evidence, PathSample, Probe, Probes};
-use measure::path::{DirectionTraffic, EmulatedPath, Emulation, EmulatorHealth, MeasuredPath, PathTraffic};
+use measure::path::{DirectionTraffic, EmulatedPath, Emulation, EmulatorHealth, Lateness, MeasuredPath, PathTraffic};
 use measure::recorder::Pacing;
 use measure::units::DataRate;
 use measure::{AttemptClass, AttemptOutcome, Cause, ClientLoad, Instant, Interval, Model, OpOutcome, Phase, Timeline};
@@ -107,6 +107,16 @@ pub fn emulated_path() -> SavedRun {
     let (mut begin, intervals, mut end) = over_link();
     begin.path = Some(path(8_490));
     end.path = Some(traffic(EmulatorHealth::Good));
+    SavedRun::of(begin, &intervals, Some(end))
+}
+
+/// Returns a run over an emulated path whose emulator was late, by a mean of `late` for the late bytes.
+pub fn late_path(late: Duration) -> SavedRun {
+    let (mut begin, intervals, mut end) = over_link();
+    begin.path = Some(path(8_490));
+    let mut traffic = traffic(EmulatorHealth::CpuTooSlow);
+    traffic.down.lateness = Some(Lateness { of_late: late, of_all: Duration::from_millis(1) });
+    end.path = Some(traffic);
     SavedRun::of(begin, &intervals, Some(end))
 }
 

@@ -494,18 +494,6 @@ fn unknown(word: &str, known: &[&str], what: &str) -> String {
 
 /// Returns the known word with the smallest edit distance; `None` if the distance exceeds two.
 fn nearest<'w>(word: &str, known: &[&'w str]) -> Option<&'w str> {
-    let distance = |other: &str| {
-        let (a, b): (Vec<char>, Vec<char>) = (word.chars().collect(), other.chars().collect());
-        let mut row: Vec<usize> = (0..=b.len()).collect();
-        for (i, left) in a.iter().enumerate() {
-            let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-            for (j, right) in b.iter().enumerate() {
-                let cost = diagonal + usize::from(left != right);
-                diagonal = row[j + 1];
-                row[j + 1] = cost.min(row[j] + 1).min(diagonal + 1);
-            }
-        }
-        row[b.len()]
-    };
-    known.iter().map(|other| (distance(other), *other)).filter(|(far, _)| *far <= 2).min().map(|(_, other)| other)
+    let distances = known.iter().map(|other| (strsim::osa_distance(word, other), *other));
+    distances.filter(|(edits, _)| *edits <= 2).min().map(|(_, other)| other)
 }

@@ -166,9 +166,9 @@ fn time_left(expected: &[Option<Duration>], number: usize, elapsed: Duration) ->
     let (done, left) = expected.split_at(number);
     let sum = |trials: &[Option<Duration>]| trials.iter().copied().sum::<Option<Duration>>();
     match sum(done).zip(sum(left)) {
-        Some((done, left)) if done.is_zero() => Some(left),
-        // Hooks and links take additional time, and searches often end earlier.
-        Some((done, left)) => Some(left.mul_f64(elapsed.div_duration_f64(done))),
+        // Searches often end earlier. Hooks and links take additional time, which does not depend on the load.
+        Some((done, rest)) if elapsed < done => Some(rest.mul_f64(elapsed.div_duration_f64(done))),
+        Some((done, rest)) => Some(rest + (elapsed - done).mul_f64(left.len() as f64 / number.max(1) as f64)),
         None if number == 0 => None,
         None => Some(elapsed.mul_f64(left.len() as f64 / number as f64)),
     }
@@ -334,7 +334,7 @@ mod tests {
         let [short, search, unknown] = [Some(seconds(10)), Some(seconds(60)), None];
         let left = |expected: &[Option<Duration>], number, elapsed| time_left(expected, number, seconds(elapsed));
         assert_eq!(left(&[short, search, short], 0, 0), Some(seconds(80)));
-        assert_eq!(left(&[short, search, short], 1, 20), Some(seconds(140)), "the first trial took twice as long");
+        assert_eq!(left(&[short, search, short], 1, 20), Some(seconds(90)), "a hook takes 10 s");
         assert_eq!(left(&[short, search, short], 2, 35), Some(seconds(5)), "the search ended early");
         assert_eq!(left(&[short, unknown, short], 0, 0), None);
         assert_eq!(left(&[short, unknown, short], 1, 20), Some(seconds(40)));

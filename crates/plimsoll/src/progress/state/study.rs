@@ -11,7 +11,7 @@ pub struct Study {
     pub targets: Vec<String>,
     /// The rows of the matrix.
     pub cells: Vec<Cell>,
-    /// Estimated time left, from the trials so far.
+    /// Estimated time left, from the expected durations and the trials so far.
     pub left: Option<Duration>,
 }
 

@@ -26,7 +26,7 @@ pub use hosts::{Host, Hosts, clock_set_by, clock_shifted_by};
 pub use minio::Minio;
 pub use namespaces::{Namespaces, Node};
 pub use nats::{Agent, Nats, free_address};
-pub use nats_client::{Act, Client};
+pub use nats_client::{Act, Client, Recorder, send_again};
 pub use nginx::{Nginx, Request, Setup};
 pub use peers::{installed, kustomize, peer, skip, systemd_analyze};
 pub use program::{Ended, Running, TestDir};
