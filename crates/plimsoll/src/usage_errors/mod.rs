@@ -96,8 +96,13 @@ pub fn check_scheme(load: &mut LoadCommand) -> Result<(), Failure> {
         LoadCommand::Line(args) => may_be_name(&args.get),
         LoadCommand::Put(_) | LoadCommand::Mix(_) | LoadCommand::Fill(_) => false,
     };
-    let complete = load.urls_mut().first().and_then(|typed| with_scheme(typed)).filter(|_| !may_be_name);
-    complete.map_or(Ok(()), |message| Err(Failure::usage(message)))
+    let is_search = matches!(load, LoadCommand::Line(_));
+    let message = match load.urls_mut().first().map(String::as_str) {
+        Some(kind @ ("put" | "mix")) if is_search => Some(format!("write `plimsoll line {kind}`, and flags after it")),
+        Some(typed) if !may_be_name => with_scheme(typed),
+        _ => None,
+    };
+    message.map_or(Ok(()), |message| Err(Failure::usage(message)))
 }
 
 /// Returns whether a target may be the name of an object or of a bucket. The plan then has a better message.
@@ -232,6 +237,8 @@ mod tests {
             let text = printed(&[command, "127.0.0.1:18080/x"]);
             assert!(text.ends_with("has no scheme: write http://127.0.0.1:18080/x"), "{command}: {text}");
         }
+        let text = printed(&["line", "--on", "rate", "put", "http://127.0.0.1:18080/x"]);
+        assert_eq!(text, "write `plimsoll line put`, and flags after it");
         let text = printed(&["get", "me:CANARY@host/x"]);
         assert!(text.ends_with("write http://host/x") && !text.contains("CANARY"), "{text}");
     }
