@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use engine::plan::ConnectTo;
 use link::state::{Ends, Record, Registry, Side};
 use link::tun::{Buffers, Counts, Health};
-use measure::path::{DirectionTraffic, EmulatedPath, Emulation, EmulatorHealth, Lateness, MeasuredPath, PathTraffic};
+use measure::path::{DirectionTraffic, EmulatedPath, Emulation, EmulatorHealth, MeasuredPath, PathTraffic};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 use wire::url::Origin;
@@ -189,7 +189,6 @@ fn measured(measured: &link::probe::Measured) -> MeasuredPath {
 
 fn traffic(counts: &Counts) -> DirectionTraffic {
     DirectionTraffic {
-        lateness: counts.mean_lateness().map(|(of_late, of_all)| Lateness { of_late, of_all }),
         bytes: counts.wire.passed_bytes,
         queue_drops: counts.wire.queue_drops,
         lost: counts.wire.lost,
@@ -199,5 +198,6 @@ fn traffic(counts: &Counts) -> DirectionTraffic {
             Health::CpuTooSlow => EmulatorHealth::CpuTooSlow,
             Health::MemoryTooSmall => EmulatorHealth::MemoryTooSmall,
         },
+        lateness: counts.lateness(),
     }
 }

@@ -1,6 +1,7 @@
 //! The counts of one direction, which its thread writes and other threads read.
 
 use crate::emulate::Tally;
+use measure::path::Lateness;
 use measure::time::Instant;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -69,13 +70,13 @@ impl Counts {
         }
     }
 
-    /// Returns the mean lateness of the late bytes, and that of all bytes. Returns `None` if lateness is not the only
-    /// change of the path, because frames were dropped.
+    /// Returns the lateness of packets. Returns `None` if lateness is not the only change of the path, because frames were
+    /// dropped.
     #[must_use]
-    pub fn mean_lateness(&self) -> Option<(Duration, Duration)> {
+    pub fn lateness(&self) -> Option<Lateness> {
         let mean = |bytes: u64| Duration::from_micros(self.late_byte_micros / bytes.max(1));
         let has_dropped = self.device_drops > 0 || self.memory_drops > 0;
-        (!has_dropped).then(|| (mean(self.late_bytes), mean(self.wire.passed_bytes)))
+        (!has_dropped).then(|| Lateness { of_late: mean(self.late_bytes), of_all: mean(self.wire.passed_bytes) })
     }
 
     /// Returns the CPU time of the thread since its start, as a share of one core.

@@ -165,13 +165,16 @@ pub fn run_all(
 fn time_left(expected: &[Option<Duration>], number: usize, elapsed: Duration) -> Option<Duration> {
     let (done, left) = expected.split_at(number);
     let sum = |trials: &[Option<Duration>]| trials.iter().copied().sum::<Option<Duration>>();
-    match sum(done).zip(sum(left)) {
-        // Searches often end earlier. Hooks and links take additional time, which does not depend on the load.
-        Some((done, rest)) if elapsed < done => Some(rest.mul_f64(elapsed.div_duration_f64(done))),
-        Some((done, rest)) => Some(rest + (elapsed - done).mul_f64(left.len() as f64 / number.max(1) as f64)),
-        None if number == 0 => None,
-        None => Some(elapsed.mul_f64(left.len() as f64 / number as f64)),
+    if number == 0 {
+        return sum(left);
     }
+    let left_per_done = left.len() as f64 / number as f64;
+    Some(match sum(done).zip(sum(left)) {
+        // Searches often end earlier. Hooks and links take additional time, which does not depend on the load.
+        Some((done, rest)) if elapsed < done => rest.mul_f64(elapsed.div_duration_f64(done)),
+        Some((done, rest)) => rest + (elapsed - done).mul_f64(left_per_done),
+        None => elapsed.mul_f64(left_per_done),
+    })
 }
 
 /// Returns the failure for a study that cannot be created in this directory. If the directory has a study, the message
