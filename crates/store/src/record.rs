@@ -316,6 +316,17 @@ pub enum Record {
     End(Box<End>),
 }
 
+impl Record {
+    /// Parses a record. Returns `None` if the line is not a record.
+    ///
+    /// Coordinators parse records of many agents. This function is not generic, so it has the optimization level of this
+    /// crate in all of its callers.
+    #[must_use]
+    pub fn parse(line: &[u8]) -> Option<Self> {
+        serde_json::from_slice(line).ok()
+    }
+}
+
 /// The format of a file. All versions of the begin record have this field. Versions may differ in all other fields.
 #[derive(Deserialize)]
 pub(crate) struct Versioned {

@@ -209,7 +209,7 @@ impl Progress {
             }
             // A line without a line ending was truncated when someone repacked the file.
             let Some(line) = line.strip_suffix(b"\n") else { return Ok(Err(DamageKind::Record)) };
-            let Some(record) = serde_json::from_slice::<Record>(line).ok().filter(is_sound) else {
+            let Some(record) = Record::parse(line).filter(is_sound) else {
                 return if begins { Err(StoreErrorKind::NotARun) } else { Ok(Err(DamageKind::Record)) };
             };
             self.expected = match (self.expected, &record) {

@@ -378,7 +378,7 @@ fn result_of(name: &str, kept: &KeptPart, records: u64, loss: Option<Loss>) -> A
 /// Returns why an agent counts as lost, given its last record. An agent reports the same failures to the coordinator of a
 /// run.
 fn loss(last: &str) -> Option<Loss> {
-    let Ok(Record::End(end)) = serde_json::from_str(last) else {
+    let Some(Record::End(end)) = Record::parse(last.as_bytes()) else {
         return Some(Loss::Failed("its records have no end, so it was killed or is still running".to_owned()));
     };
     match end.reason {

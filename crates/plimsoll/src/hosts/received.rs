@@ -195,15 +195,15 @@ impl<'m> Received<'m> {
 impl TakeRecords for Received<'_> {
     fn take(&mut self, from: usize, record: &str, started_unix_ms: u64) -> Result<Option<&'static str>, Failure> {
         let Some(agent) = self.agents.get_mut(from) else { return Ok(Some("it has no number")) };
-        let record = match (serde_json::from_str::<Record>(record), &mut self.watch) {
-            (Ok(record), _) => record,
-            (Err(_), Some(watch)) => {
+        let record = match (Record::parse(record.as_bytes()), &mut self.watch) {
+            (Some(record), _) => record,
+            (None, Some(watch)) => {
                 let slices = serde_json::from_str::<SentSlices>(record);
                 return Ok(
                     slices.map_or(Some("a record is malformed"), |SentSlices { slices }| watch.add(from, slices))
                 );
             }
-            (Err(_), None) => return Ok(Some("a record is malformed")),
+            (None, None) => return Ok(Some("a record is malformed")),
         };
         let saved = match (record, agent.writer.take()) {
             (Record::Begin(begin), None) if agent.begin.is_none() && begin.format == FORMAT => {
