@@ -36,10 +36,10 @@ mod text;
 
 pub use html::{html, html_fill, html_line, html_study};
 pub use json::{
-    AgentOfFill, FleetFill, JsonAborted, JsonCleaned, JsonComparison, JsonFill, JsonFillAgent, JsonFillFleet,
-    JsonPrepared, JsonRepeats, JsonReport, JsonUploadTimes, cleaned_schema, comparison_schema, fill_schema,
-    fleet_fill_with_costs, json, json_comparison, json_fill, json_fleet_fill, json_repeats, prepared_schema,
-    repeats_schema, schema,
+    AgentOfFill, FillReport, FleetFill, JsonAborted, JsonCleaned, JsonComparison, JsonFill, JsonFillAgent,
+    JsonFillFleet, JsonPrepared, JsonRepeats, JsonReport, JsonUploadTimes, cleaned_schema, comparison_schema,
+    fill_schema, fleet_fill_with_costs, json, json_comparison, json_fill, json_fleet_fill, json_repeats,
+    prepared_schema, repeats_schema, schema,
 };
 pub use study::{SavedStudy, StudyCell};
 pub use text::{

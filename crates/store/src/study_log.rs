@@ -40,6 +40,9 @@ pub enum StudyRecord {
         /// Number of agents that make the loads; 0 if this host makes them.
         #[serde(default)]
         agents: u64,
+        /// Wall time at which the study began, in milliseconds since 1970; 0 if it is unknown.
+        #[serde(default)]
+        begun_unix_ms: u64,
     },
     /// The beginning of a search for the load line.
     Line {
@@ -85,9 +88,17 @@ pub enum StudyRecord {
 impl StudyRecord {
     /// Creates the first record of a study.
     #[must_use]
-    pub fn scenario(text: &str, set: &[(String, String)], trials: u64, agents: u64) -> Self {
+    pub fn scenario(text: &str, set: &[(String, String)], trials: u64, agents: u64, begun_unix_ms: u64) -> Self {
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        Self::Scenario { format: FORMAT, version, text: text.to_owned(), set: set.to_vec(), trials, agents }
+        Self::Scenario {
+            format: FORMAT,
+            version,
+            text: text.to_owned(),
+            set: set.to_vec(),
+            trials,
+            agents,
+            begun_unix_ms,
+        }
     }
 
     /// Creates the first record of a search.
@@ -217,7 +228,7 @@ mod tests {
     #[test]
     fn a_log_has_one_writer() {
         let dir = tempfile::tempdir().unwrap();
-        let log = StudyLog::create(dir.path(), &StudyRecord::scenario("name: t", &[], 2, 0)).unwrap();
+        let log = StudyLog::create(dir.path(), &StudyRecord::scenario("name: t", &[], 2, 0, 7)).unwrap();
         let error = StudyLog::resume(dir.path()).unwrap_err();
         assert!(error.to_string().contains("another program is writing this file"), "{error}");
         drop(log);
@@ -227,7 +238,7 @@ mod tests {
     #[test]
     fn an_incomplete_last_line_is_removed_on_resume() {
         let directory = tempfile::tempdir().unwrap();
-        let begin = StudyRecord::scenario("name: t", &[], 2, 0);
+        let begin = StudyRecord::scenario("name: t", &[], 2, 0, 7);
         let mut log = StudyLog::create(directory.path(), &begin).unwrap();
         log.append(&trial(0)).unwrap();
         drop(log);
@@ -247,7 +258,7 @@ mod tests {
     #[test]
     fn a_repeated_trial_is_returned_once() {
         let directory = tempfile::tempdir().unwrap();
-        let begin = StudyRecord::scenario("name: t", &[], 2, 0);
+        let begin = StudyRecord::scenario("name: t", &[], 2, 0, 7);
         let mut log = StudyLog::create(directory.path(), &begin).unwrap();
         [0, 1, 0].iter().for_each(|repeat| log.append(&trial(*repeat)).unwrap());
         assert_eq!(read_study(directory.path()).unwrap(), [begin, trial(1), trial(0)]);

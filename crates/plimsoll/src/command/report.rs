@@ -4,13 +4,14 @@ use crate::failure::Failure;
 use crate::load;
 use crate::prices;
 use crate::saved::ci_output::CiOutput;
+use crate::saved::fill::AnyFill;
 use crate::saved::run_sets::{RunSet, SetKind};
 use crate::saved::{self, OutputFormat, html_file, load_line, repeats, study};
 use cost::Months;
 use report::SavedStudy;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use store::{SavedFill, SavedRun};
+use store::SavedRun;
 
 /// The flags of `report`.
 #[derive(clap::Args, Debug)]
@@ -73,41 +74,32 @@ fn subtracts_no_study() -> Failure {
     Failure::usage("only a study has cells (--subtract); name the directory of a study")
 }
 
-/// Prints the report of a fill of several hosts.
-fn fleet_fill(args: &Args, form: OutputFormat) -> Result<ExitCode, Failure> {
-    if args.ci.is_requested() || !args.subtract.is_empty() || args.html.is_some() {
-        return Err(Failure::usage(
-            "the report of a fill of several hosts is text or --json; other forms are on its hosts, for each share",
-        ));
-    }
-    let costs = prices::costs(&args.prices, args.keep.clone())?;
-    let fill = report::fleet_fill_with_costs(saved::fleet_fill::read(&args.directory)?, &costs);
-    saved::fleet_fill::print(&fill, &costs, form)?;
-    Ok(saved::fleet_fill::exit_code(&fill).into())
-}
-
 /// Prints the report of a fill.
 fn fill(args: &Args, form: OutputFormat) -> Result<ExitCode, Failure> {
     if !args.subtract.is_empty() {
         return Err(subtracts_no_study());
     }
     let costs = prices::costs(&args.prices, args.keep.clone())?;
-    let fill = saved::fill::read(&args.directory)?;
-    match &args.html {
-        None => saved::fill::print(&fill, &costs, form)?,
-        Some(file) => html_file::write_page(&report::html_fill(&fill, &costs), &args.directory, file.as_deref())?,
+    let fill = AnyFill::read(&args.directory)?;
+    match (&args.html, &fill) {
+        (None, _) => fill.print(&costs, form)?,
+        (Some(file), AnyFill::OneHost(fill)) => {
+            html_file::write_page(&report::html_fill(fill, &costs), &args.directory, file.as_deref())?;
+        }
+        (Some(_), AnyFill::Hosts(_)) => {
+            return Err(Failure::usage(
+                "--html: the report of a fill of several hosts is text or --json; charts are on its hosts, for each share",
+            ));
+        }
     }
-    Ok(saved::fill::conclude(&fill).into())
+    Ok(saved::fill::conclude(&fill.report(&costs)).into())
 }
 
 fn show(args: &Args) -> Result<ExitCode, Failure> {
     let form = args.print.or(args.json, args.full);
     let (here, page) = (args.directory.as_path(), args.html.as_ref());
-    if SavedFill::is_in(here) {
+    if AnyFill::is_in(here) {
         return fill(args, form);
-    }
-    if saved::fleet_fill::is_in(here) {
-        return fleet_fill(args, form);
     }
     if !args.prices.is_empty() {
         return Err(Failure::usage("only a fill has costs (--prices); name the directory of a fill"));

@@ -5,26 +5,27 @@
 //! the hosts are named in another order. Nothing depends on the files of this process.
 
 use super::coordinate::TakeRecords;
-use super::loads::{Loads, refuse_losses};
+use super::loads::{Loads, losses, refuse_losses};
 use super::plan_text::{FillLoad, PlanText};
-use super::{Agents, LOSS_MAX, all_lost, ended};
+use super::{Agents, LOSS_MAX, all_lost, ended, loss_of_all};
 use crate::command::fill::share::{HeldShare, ShareRecord, Step, is_about_the_sum};
 use crate::command::fill::{self, Args, Budget, must_stop, rules_so_far};
 use crate::command::put;
 use crate::console;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::load;
 use crate::load::machines::Machines;
 use crate::progress::state::fill::Phase;
+use crate::progress::state::study::TrialResult;
 use crate::progress::{self, Progress};
-use crate::saved::fleet_fill;
+use crate::saved::{self, fleet_fill};
 use ::fill::stop_watch::{Reached, StopWatch};
 use ::fill::trailing::Trailing;
 use fleet::coordinator::{Ended, Settings};
 use report::escape::bounded;
-use report::fill::is_about_the_target;
+use report::fill::Costs;
 use report::number::plural;
-use report::{AgentOfFill, FleetFill, JsonFill};
+use report::{AgentOfFill, FillReport, FleetFill, JsonFill};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -43,22 +44,78 @@ const SAVE_EVERY: Duration = Duration::from_secs(5);
 /// Length of the time over which the bandwidth in the live view is averaged.
 const SHOWN_WINDOW: Duration = Duration::from_secs(60);
 
+/// A fill that agents made together.
+struct MadeFill {
+    report: JsonFill,
+    /// The end of the command.
+    end: SessionEnd,
+    /// The end of the last session on each agent. `None` if there was nothing to do.
+    ended: Option<Ended>,
+}
+
 /// Makes the fill on these machines, and shows the result. `words` is the command line.
 pub fn run(args: &Args, words: Vec<String>, machines: Machines, count: NonZeroUsize) -> Result<ExitCode, Failure> {
-    args.check()?;
-    args.check_hosts()?;
     if args.dry_run {
         return fill::run(args);
     }
-    let set = put::object_set(&args.put)?;
+    let output = &args.put.common.output;
+    output.check_files()?;
     let budget = Budget::of(args)?;
     let options = load::run_options(&args.put.common);
     let directory = directory(args)?;
     let fleet = &args.put.common.fleet;
     let mut agents = Agents::connect(fleet, machines, count)?;
-    let mut loads = agents.assign(words, fleet)?;
-    let held = survey(&mut loads)?;
-    let shares = assign(&held, count.get()).map_err(Failure::usage)?;
+    let made = make(args, &mut agents.assign(words, fleet)?, &budget, (&directory, &options.progress))?;
+    drop(agents);
+    fleet_fill::print(&made.report, budget.costs(), options.format)?;
+    output.ci.write(&directory)?;
+    let end = match (&made.end, &made.ended) {
+        // The same command finishes the work of lost agents.
+        (SessionEnd::Finished, Some(ended)) if lost(ended) > 0 => &SessionEnd::Failed,
+        (end, _) => end,
+    };
+    console::eprintln(&fill::saved_in(&directory, end));
+    let report = FillReport::of_hosts(made.report, budget.costs());
+    let exit = super::interrupted().unwrap_or_else(|| saved::fill::conclude(&report));
+    let exit = made.ended.map_or(exit, |ended| exit.or_worse(all_lost(&ended)));
+    Ok(exit.into())
+}
+
+/// Makes or continues a fill as a trial of a study, in this directory. Returns `None` if the user interrupted it.
+///
+/// # Errors
+/// Fails if all agents were lost.
+pub fn run_trial(
+    args: &Args,
+    loads: &mut Loads<'_>,
+    directory: &Path,
+    progress: &Progress,
+) -> Result<Option<TrialResult>, Failure> {
+    let made = match make(args, loads, &Budget::of(args)?, (directory, progress)) {
+        Err(Failure::Message(Exit::Interrupted(_), _)) => return Ok(None),
+        made => made?,
+    };
+    if let Some(ended) = &made.ended {
+        losses(ended).for_each(|lost| console::eprintln(&format!("    {lost}")));
+        if let Some(why) = loss_of_all(ended) {
+            return Err(Failure::could_not_run(why));
+        }
+    }
+    let report = FillReport::of_hosts(made.report, &Costs::none());
+    let result = TrialResult { word: report.fill.result, text: report.first_line() };
+    Ok((made.end != SessionEnd::Interrupted).then_some(result))
+}
+
+/// Makes or continues a fill with all sessions that the flags select. Saves its report in a directory.
+fn make(
+    args: &Args,
+    loads: &mut Loads<'_>,
+    budget: &Budget,
+    (directory, progress): (&Path, &Progress),
+) -> Result<MadeFill, Failure> {
+    let set = put::object_set(&args.put)?;
+    let held = survey(loads)?;
+    let shares = assign(&held, loads.names().len()).map_err(Failure::usage)?;
     let whole = FleetFill {
         objects: set.count(),
         object_bytes: u64::try_from(set.total_bytes()).unwrap_or(u64::MAX),
@@ -70,38 +127,25 @@ pub fn run(args: &Args, words: Vec<String>, machines: Machines, count: NonZeroUs
     let mut watch = StopWatch::new(&rules);
     // A window of the bandwidth begins with this session.
     watch.restart(active(&whole), whole.totals().file_bytes);
-    let mut sum = Sum { whole, watch, budget: &budget, progress: &options.progress, directory: &directory };
+    let mut sum = Sum { whole, watch, budget, progress, directory };
     let mut last = None;
     let mut stopped = if args.no_upload { None } else { sum.stopped_already() };
     if stopped.is_none() {
-        let session = sum.session(&mut loads, Step::Upload, &shares)?;
+        let session = sum.session(loads, Step::Upload, &shares)?;
         (stopped, last) = (session.stopped, Some(session.ended));
     }
     let is_complete = |last: &Option<Ended>| last.as_ref().is_none_or(|ended| lost(ended) == 0);
     let has_more = args.verify || args.delete || args.put.multipart.is_some();
     if stopped.is_some() && has_more && is_complete(&last) && sys::signals::interrupts().count == 0 {
-        last = Some(sum.session(&mut loads, Step::AfterStop, &shares)?.ended);
+        last = Some(sum.session(loads, Step::AfterStop, &shares)?.ended);
     }
-    drop(agents);
-    let interrupted = super::interrupted();
-    sum.whole.end = Some(match (interrupted, stopped) {
+    let end = match (super::interrupted(), stopped) {
         (Some(_), _) => SessionEnd::Interrupted,
         (None, Some(end)) => end,
         (None, None) => SessionEnd::Finished,
-    });
-    let report = sum.save()?;
-    fleet_fill::print(&report, budget.costs(), options.format)?;
-    let goes_on = match &sum.whole.end {
-        Some(SessionEnd::Finished) if lost_of(&sum.whole) == 0 => "",
-        Some(end @ SessionEnd::StopRule { .. }) if !is_about_the_target(end) => {
-            "; change the rule or the limit to continue this fill"
-        }
-        _ => "; run the same command again to continue this fill",
     };
-    console::eprintln(&format!("saved in {}{goes_on}", directory.display()));
-    let exit = interrupted.unwrap_or_else(|| fleet_fill::exit_code(&report));
-    let exit = last.map_or(exit, |ended| exit.or_worse(all_lost(&ended)));
-    Ok(exit.into())
+    sum.whole.end = Some(end.clone());
+    Ok(MadeFill { report: sum.save()?, end, ended: last })
 }
 
 /// Returns the directory of the report, which must not contain anything else.
@@ -132,10 +176,6 @@ fn active(whole: &FleetFill) -> Duration {
 
 fn lost(ended: &Ended) -> usize {
     ended.agents.iter().filter(|agent| agent.loss.is_some()).count()
-}
-
-fn lost_of(whole: &FleetFill) -> usize {
-    whole.agents.iter().filter(|agent| agent.lost.is_some()).count()
 }
 
 /// Asks all agents for the shares that their hosts have.
@@ -416,7 +456,7 @@ mod tests {
 
     fn held(shares: &[(u32, u32, u64)]) -> Vec<HeldShare> {
         let empty = FleetFill { objects: 9, object_bytes: 9, agents: Vec::new(), end: None, tolerate_lost: 0 };
-        let costs = report::fill::Costs { sheets: Vec::new(), keep: cost::Months::zero() };
+        let costs = Costs::none();
         let share = |(index, of, stored): &(u32, u32, u64)| HeldShare {
             share: Share { index: *index, of: *of },
             fill: JsonFill { stored: *stored, ..report::json_fleet_fill(&empty, &costs) },

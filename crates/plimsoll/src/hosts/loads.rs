@@ -47,9 +47,14 @@ impl MadeRun {
 
     /// Returns a line about each lost agent.
     pub fn losses(&self) -> impl Iterator<Item = String> {
-        let lost = self.ended.agents.iter().filter_map(|agent| Some((&agent.name, agent.loss.as_ref()?)));
-        lost.map(|(name, loss)| format!("{} was lost: {}", escape(name), bounded(&loss.to_string(), LOSS_MAX)))
+        losses(&self.ended)
     }
+}
+
+/// Returns a line about each lost agent.
+pub(super) fn losses(ended: &Ended) -> impl Iterator<Item = String> {
+    let lost = ended.agents.iter().filter_map(|agent| Some((&agent.name, agent.loss.as_ref()?)));
+    lost.map(|(name, loss)| format!("{} was lost: {}", escape(name), bounded(&loss.to_string(), LOSS_MAX)))
 }
 
 impl Agents {

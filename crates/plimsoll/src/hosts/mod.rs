@@ -22,7 +22,7 @@ mod alone;
 pub mod clock;
 pub mod collect;
 mod coordinate;
-mod fill;
+pub mod fill;
 mod loads;
 pub mod plan_text;
 pub mod program;
@@ -227,7 +227,11 @@ pub fn check(command: &mut LoadCommand, machines: &Machines, words: &[String]) -
     if let Machines::Bus(options) = machines {
         options.check().map_err(|error| bus::unusable(&error))?;
     }
-    let (flag, fleet) = (machines.flag(), &command.common().fleet);
+    if let LoadCommand::Fill(args) = command {
+        args.check()?;
+        args.check_hosts()?;
+    }
+    let fleet = &command.common().fleet;
     let count = fleet
         .count()
         .ok_or_else(|| Failure::usage("--fleet needs the number of agents that make the load: add --agents N"))?;
@@ -239,12 +243,11 @@ pub fn check(command: &mut LoadCommand, machines: &Machines, words: &[String]) -
         ("--repeat", output.repeat.get() > 1),
         ("--probe", common.load.probe.is_some()),
         ("--abort-when", !common.checks.abort_when.is_empty()),
-        ("--metrics", output.live_metrics.metrics.is_some()),
-        ("--otlp", output.live_metrics.otlp.is_some()),
         ("--link", common.connections.link.is_some()),
     ];
-    if let Some((other, _)) = refused.into_iter().find(|(_, given)| *given) {
-        return Err(Failure::usage(format!("{flag} does not support {other} yet: leave one of them out")));
+    let refused = refused.into_iter().find_map(|(flag, is_given)| is_given.then_some(flag));
+    if let Some(other) = refused.or(output.live_metrics.given()) {
+        return Err(machines.refusal(other));
     }
     if common.fleet.tolerate_lost.is_some_and(|lost| lost >= count.get()) {
         return Err(Failure::usage("--tolerate-lost: at least one host must remain"));

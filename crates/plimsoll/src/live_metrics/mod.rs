@@ -42,13 +42,19 @@ pub struct Args {
 }
 
 impl Args {
+    /// Returns the first of these flags that is given.
+    pub fn given(&self) -> Option<&'static str> {
+        let flags = [("--metrics", self.metrics.is_some()), ("--otlp", self.otlp.is_some())];
+        flags.into_iter().find_map(|(flag, is_given)| is_given.then_some(flag))
+    }
+
     /// Starts to publish the metrics of this process. A command calls this function once, before its first run.
     ///
     /// # Errors
     /// Fails if the address is in use, or if the URL of the collector is wrong. An unreachable collector is not an
     /// error.
     pub fn start(&self) -> Result<Publishing, Failure> {
-        if self.metrics.is_none() && self.otlp.is_none() {
+        if self.given().is_none() {
             return Ok(Publishing { pusher: None });
         }
         let LiveMetrics(Some(shared)) = PUBLISHED.get_or_init(|| LiveMetrics(Some(Arc::default()))) else {

@@ -1,14 +1,16 @@
 //! Output for CI systems: JUnit files, Markdown summaries and annotations.
 
+use super::fill::AnyFill;
 use super::run_sets::{RunSet, SetKind};
 use super::study::TrialResult;
-use super::{export_file, fill, load_line, markdown, print_text, study};
+use super::{export_file, load_line, markdown, print_text, study};
 use crate::failure::Failure;
+use report::FillReport;
 use report::ci::{Suite, annotations, junit};
+use report::fill::Costs;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use store::SavedFill;
 
 /// The flags for CI systems.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -66,8 +68,8 @@ impl CiOutput {
             return Ok(());
         }
         let name = report::escape::escape(&directory.display().to_string());
-        if SavedFill::is_in(directory) {
-            let fill = fill::read(directory)?;
+        if AnyFill::is_in(directory) {
+            let fill = AnyFill::read(directory)?.report(&Costs::none());
             return self.write_results(
                 &name,
                 || Ok(of_fill(&name, &fill)),
@@ -115,7 +117,7 @@ fn append(file: &Path, text: &str) -> Result<(), Failure> {
     })
 }
 
-fn of_fill(name: &str, fill: &SavedFill) -> Suite {
+fn of_fill(name: &str, fill: &FillReport) -> Suite {
     let mut suite = Suite { name: name.to_owned(), ..Suite::default() };
     suite.add_fill(None, None, fill);
     suite
@@ -137,7 +139,9 @@ fn suite(set: &RunSet, name: &str) -> Result<Suite, Failure> {
                 let trial = trial?;
                 let label = format!("{}, run {}", trial.target, trial.repeat);
                 match &trial.result {
-                    TrialResult::Fill(fill) => suite.add_fill(Some(&trial.cell), Some(&label), fill),
+                    TrialResult::Fill(fill) => {
+                        suite.add_fill(Some(&trial.cell), Some(&label), &fill.report(&Costs::none()));
+                    }
                     TrialResult::Line(found) => suite.add_line(Some(&trial.cell), Some(&label), &found.0),
                     TrialResult::Run(run) => suite.add_run(Some(&trial.cell), Some(&label), run),
                 }

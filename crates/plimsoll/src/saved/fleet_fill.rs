@@ -2,8 +2,7 @@
 //! file is only a copy for reading. The next session writes it again.
 
 use super::{OutputFormat, print_json, print_text, text_style};
-use crate::failure::{Exit, Failure};
-use measure::ResultWord;
+use crate::failure::Failure;
 use report::JsonFill;
 use report::fill::Costs;
 use std::fs;
@@ -55,9 +54,4 @@ pub fn print(fill: &JsonFill, costs: &Costs, format: OutputFormat) -> Result<(),
             "--print ab and --print httpbench cannot show a fill; the runs of its sessions are on its hosts",
         )),
     }
-}
-
-/// Returns the exit code of the fill.
-pub fn exit_code(fill: &JsonFill) -> Exit {
-    if fill.result == ResultWord::Fail { Exit::Objectives } else { Exit::Good }
 }

@@ -1,6 +1,6 @@
 //! The set of runs in a directory: one run, repeated runs, a study, or a search for the load line.
 
-use super::{cannot_read, cannot_read_back, repeats};
+use super::{cannot_read, cannot_read_back, fleet_fill, repeats};
 use crate::failure::Failure;
 use report::export::runs::Position;
 use std::path::{Path, PathBuf};
@@ -133,6 +133,10 @@ fn positions(base: &Path, of: &[StudyRecord], record: &StudyRecord) -> Result<Ve
         level: None,
     };
     let place = base.join(directory);
+    if fleet_fill::is_in(&place) {
+        // The runs of the sessions are on the hosts.
+        return Ok(Vec::new());
+    }
     if SavedFill::is_in(&place) {
         return fill_positions(base, &place, &trial);
     }

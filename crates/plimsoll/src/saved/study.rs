@@ -1,7 +1,8 @@
 //! Saved studies.
 
+use super::fill::AnyFill;
 use super::{
-    OutputFormat, cannot_read_back, cell_prices, discrepancies, exit_code, fill, html_file, load_line, print_json,
+    OutputFormat, cannot_read_back, cell_prices, discrepancies, exit_code, html_file, load_line, print_json,
     print_text, text_style,
 };
 use crate::console;
@@ -13,7 +14,7 @@ use report::study::{FillTrial, LineTrial, Order, Study, Trial, discrepancy, subt
 use report::{SavedStudy, StudyCell};
 use std::io::IsTerminal;
 use std::path::Path;
-use store::{STUDY_FILE, SavedFill, SavedRun, StudyRecord};
+use store::{STUDY_FILE, SavedRun, StudyRecord};
 use study::matrix;
 use study::scenario::Scenario;
 
@@ -45,7 +46,7 @@ pub enum TrialResult {
     /// A search for the load line, and the run of its last level.
     Line(Box<(LoadLine, Option<SavedRun>)>),
     /// A fill.
-    Fill(Box<SavedFill>),
+    Fill(AnyFill),
 }
 
 impl TrialResult {
@@ -54,8 +55,8 @@ impl TrialResult {
         if place.join(STUDY_FILE).is_file() {
             return load_line::read_with_last_run(place).map(|found| Self::Line(Box::new(found)));
         }
-        if SavedFill::is_in(place) {
-            return fill::read(place).map(|fill| Self::Fill(Box::new(fill)));
+        if AnyFill::is_in(place) {
+            return AnyFill::read(place).map(Self::Fill);
         }
         SavedRun::read(place).map(|run| Self::Run(Box::new(run))).map_err(|error| cannot_read_back(&error))
     }
@@ -133,10 +134,11 @@ pub fn read(base: &Path, records: &[StudyRecord]) -> Result<(SavedStudy, Conclud
                 study.last = last.or(study.last);
             }
             TrialResult::Fill(saved) => {
-                let exit = fill::exit_code(&saved);
-                concluded.add(exit, &name, (!is_good(exit)).then(|| "the fill did not pass".to_owned()));
                 let prices = cell_prices::of(scenario.as_ref(), &cell, &target);
-                study.study.fills.push(FillTrial::of((&cell, &target, repeat), &directory, &saved, &prices));
+                let report = saved.report(&prices);
+                let exit = report.exit.into();
+                concluded.add(exit, &name, (!is_good(exit)).then(|| "the fill did not pass".to_owned()));
+                study.study.fills.push(FillTrial::of((&cell, &target, repeat), &directory, report, &prices));
             }
             TrialResult::Run(run) => {
                 let result = report::result::of(&run);

@@ -44,7 +44,7 @@ fn shares(fills: &[PathBuf]) -> Vec<(Share, PathBuf)> {
 
 /// Checks the journals of all shares, the report and the store. Returns the sum of all attempts.
 #[track_caller]
-fn check(report: &Value, fills: &[PathBuf], store: &Path) -> u64 {
+pub fn check(report: &Value, fills: &[PathBuf], store: &Path) -> u64 {
     let shares = shares(fills);
     let description: Description =
         serde_json::from_value(FillDirectory::read_identity(&shares[0].1).unwrap().0.dataset).unwrap();
@@ -85,14 +85,14 @@ fn check(report: &Value, fills: &[PathBuf], store: &Path) -> u64 {
 }
 
 /// Returns the number of completed requests of this operation in a server's ledger.
-fn completed(ledger: &str, operation: &str) -> u64 {
+pub fn completed(ledger: &str, operation: &str) -> u64 {
     let line = ledger.lines().find(|line| line.starts_with(&format!("{operation} ")) && line.contains(" 200 "));
     let line = line.unwrap_or_else(|| panic!("no {operation} in {ledger}"));
     line.split_whitespace().nth(2).unwrap().parse().unwrap()
 }
 
 /// Returns the number of objects that all journals record as stored.
-fn stored(fills: &[PathBuf]) -> u64 {
+pub fn stored(fills: &[PathBuf]) -> u64 {
     shares(fills).iter().map(|(_, share)| fill::stored(share)).sum()
 }
 
@@ -137,6 +137,11 @@ fn each_object_is_uploaded_by_one_host_and_the_report_is_the_sum() {
     }
     assert_eq!(json(place.run(["report", "out", "--json"]).expect(0)), again);
     expect_refusal("page", &place.run(["report", "out", "--html"]), 2, &["text or --json"]);
+    place.run(["report", "out", "--junit", "out.xml", "--summary", "out.md"]).expect(0);
+    let junit = std::fs::read_to_string(place.path("out.xml")).expect("a JUnit file");
+    assert!(junit.contains("tests=\"1\" failures=\"0\"") && junit.contains("100 objects stored"), "{junit}");
+    let summary = std::fs::read_to_string(place.path("out.md")).expect("a summary");
+    assert!(summary.contains("PASS · 100 objects stored"), "{summary}");
 
     let fewer: Vec<String> = flags.iter().map(|flag| flag.replace("a,b,c", "a,b")).collect();
     let refused = place.run(words(&endpoint, &fewer, &dataset));
@@ -177,8 +182,11 @@ fn stop_rules_and_the_limit_on_spending_are_about_the_sum() {
     // Uploads cost 0.000005 USD each, so these have been paid for already.
     let paid = fill(&["--prices", "s3-standard", "--cap", "0.0001USD"]);
     assert_eq!(json(paid.expect(0))["stored"], stored);
-    let slow = fill(&["--stop-when", "trailing 2s bandwidth < 50Mbit/s"]);
+    let slow = fill(&["--stop-when", "trailing 2s bandwidth < 50Mbit/s", "--junit", "slow.xml"]);
     let report = json(slow.expect(1));
+    assert!(slow.stderr.contains("plimsoll: FAIL: the fill was stopped"), "{slow:?}");
+    let junit = std::fs::read_to_string(place.path("slow.xml")).expect("a JUnit file");
+    assert!(junit.contains("failures=\"1\""), "{junit}");
     assert_eq!(report["result"], "fail", "{report:#}");
     assert!(report["reasons"][0].as_str().unwrap().contains("trailing 2s bandwidth < 50Mbit/s"), "{report:#}");
     let report = json(fill(&["--verify"]).expect(0));

@@ -1,11 +1,15 @@
 //! Studies on several hosts: each trial is one run of all agents, which stay connected, and everything else happens once, on
 //! the host of the command.
 
+use crate::fill::make_bucket;
 use crate::fleet::{intervals, serve, words};
 use crate::fleet_bus::start_agents;
-use crate::support::{Ended, Hosts, Nats, TestDir, all_cores, expect_refusal, shared_cores, signal, wait_for};
+use crate::fleet_fill::{check, completed, stored};
+use crate::s3;
+use crate::support::{Ended, Host, Hosts, Nats, TestDir, all_cores, expect_refusal, shared_cores, signal, wait_for};
 use serde_json::Value;
 use std::fs;
+use std::path::PathBuf;
 
 /// Two cells with a fixed number of operations. Hooks and collectors leave traces on the host of the command. Other tests
 /// may delay the start of a thread.
@@ -192,6 +196,99 @@ fn agents_of_a_bus_load_the_servers_of_a_study_in_pairs_and_find_a_load_line() {
     }
 }
 
+/// Writes a scenario of fills with these settings and this matrix.
+fn write_fills(place: &TestDir, endpoint: &str, settings: &str, matrix: &str) {
+    let target = format!("targets: {{bucket: {{url: 's3://bucket/f', endpoint: '{endpoint}'}}}}");
+    place.write("fills.yaml", format!("name: fills\n{target}\nsettings: {{command: fill, {settings}}}\n{matrix}"));
+}
+
+#[test]
+fn fills_are_made_by_all_hosts_and_a_new_study_makes_new_fills() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let Some(hosts) = Hosts::start(&place, &[0, 0]) else { return };
+    let (server, endpoint) = s3::serve(&place, &[]);
+    make_bucket(&place, &endpoint);
+    let settings = "count: 30, concurrency: 4, verify: true, delete: true, prices: s3-standard";
+    write_fills(&place, &endpoint, settings, "matrix: {size: [1KiB, 4KiB]}\nrepeats: 2\n");
+    for (number, out) in [(1, "one"), (2, "two")] {
+        let command = ["run", "fills.yaml", "--out", out, "--json", "--junit", "study.xml"];
+        let ended = place.run(words(&command, &hosts.flags_with_program()));
+        let found = study(&ended);
+        ended.expect(0);
+        let fills = found["fills"].as_array().expect("a list");
+        assert_eq!((&found["result"]["word"], fills.len()), (&"pass".into(), 4), "{found:#}");
+        for (trial, size) in fills.iter().zip([1024, 1024, 4096, 4096]) {
+            let fill = &trial["fill"];
+            assert_eq!(
+                (&fill["stored_bytes"], &fill["sent_bytes"]),
+                (&(30 * size).into(), &(30 * size).into()),
+                "{out}"
+            );
+            assert_eq!((&fill["verified"]["good"], &fill["deleted"]), (&30.into(), &30.into()), "{fill:#}");
+            let agents = fill["fleet"]["agents"].as_array().expect("a list");
+            let stored: Vec<_> = agents.iter().map(|agent| agent["fill"]["stored"].as_u64()).collect();
+            assert_eq!(stored, [Some(15); 2], "{fill:#}");
+            assert_eq!(fill["costs"][0]["currency"], "USD", "{fill:#}");
+        }
+        let junit = fs::read_to_string(place.path("study.xml")).expect("a JUnit file");
+        assert!(junit.contains("tests=\"4\" failures=\"0\"") && junit.contains("bucket, run 2: fill"), "{junit}");
+        let text = place.run(["report", out]).expect(0).stdout.clone();
+        assert!(text.starts_with("PASS · 4 of 4 fills passed") && text.contains("30 good"), "{text}");
+        for host in &hosts.hosts {
+            assert_eq!((host.logins(), fills_of(host).len()), (number, 4 * number), "{}", host.name);
+        }
+    }
+    let one = place.run(["report", "one/001-size-1KiB/bucket-1"]).expect(0).stdout.clone();
+    assert!(one.starts_with("PASS · 30 objects stored, 30 deleted again") && one.contains("\nAgents\n"), "{one}");
+    // `make_bucket` has stored an object and the record of its dataset.
+    assert_eq!(completed(&server.stop(), "PutObject"), 2 + 2 * 4 * 30);
+}
+
+/// Returns the fills on a host, with the shares of each.
+fn fills_of(host: &Host) -> Vec<PathBuf> {
+    let fills = fs::read_dir(host.fill("")).into_iter().flatten().flatten();
+    fills.map(|entry| entry.path()).collect()
+}
+
+#[test]
+fn a_fill_that_was_interrupted_or_lost_a_host_is_continued() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let Some(hosts) = Hosts::start(&place, &[0, 0]) else { return };
+    let (server, endpoint) = s3::serve(&place, &["--store", "store", "--delay", "40ms"]);
+    make_bucket(&place, &endpoint);
+    write_fills(&place, &endpoint, "count: 1200, size: 1KiB, concurrency: 4, verify: true", "");
+    let start = |how: [&str; 2]| {
+        let command = [&["run", "fills.yaml", "--json"][..], &how].concat();
+        place.start(words(&command, &hosts.flags_with_program()))
+    };
+    let all = || hosts.hosts.iter().flat_map(fills_of).collect::<Vec<_>>();
+    let wait_for_objects = |count: u64| wait_for("stored objects", || (stored(&all()) >= count).then_some(()));
+    let resume = ["--resume", "study"];
+
+    let running = start(["--out", "study"]);
+    wait_for_objects(200);
+    running.signal("INT");
+    let ended = running.end();
+    assert_eq!((ended.code, study(&ended)["fills"].as_array().map(Vec::len)), (Some(130), Some(0)), "{ended:?}");
+
+    let running = start(resume);
+    wait_for_objects(600);
+    signal(hosts.hosts[1].agent().expect("the agent runs"), "KILL");
+    let ended = running.end();
+    let partial = study(ended.expect(0));
+    assert_eq!(partial["fills"][0]["fill"]["reasons"][0], "lost 1 of 2 agents after the start (b)", "{partial:#}");
+    assert!(ended.stderr.contains("    b was lost: the connection ended"), "{}", ended.stderr);
+
+    let whole = study(start(resume).end().expect(0));
+    let fill = &whole["fills"][0]["fill"];
+    assert_eq!((&fill["result"], &fill["verified"]["good"]), (&"pass".into(), &1200.into()), "{fill:#}");
+    check(fill, &all(), &place.path("store"));
+    assert_eq!(study(start(resume).end().expect(0))["fills"], whole["fills"], "a finished fill was made again");
+    server.stop();
+}
+
 #[test]
 fn a_long_hook_keeps_the_agents_connected() {
     let _cores = shared_cores();
@@ -236,7 +333,8 @@ fn what_cannot_work_on_several_hosts_is_refused_with_its_place_in_the_file() {
         (url, "agents: 3", "bad.yaml:4:20: `agents` must be a number from 1 to 2"),
         (url, "hosts: c", "`hosts` is not a setting of a scenario; leave it out; write it in `machines`"),
         (url, "concurrency: line, tolerate-lost: 1", "a search needs all of its hosts"),
-        (url, "command: fill, count: 1, size: 1KiB", "in a study, --hosts works with get, put, mix and line"),
+        (url, "command: fill, count: 1, size: 1KiB, start-spread: 1s", "the hosts of a fill need not start together"),
+        (url, "command: fill, count: 1, size: 1KiB, from: set", "--from: each host may have other files"),
     ] {
         refused(&of(target, settings), &[], message);
     }

@@ -11,7 +11,7 @@ pub use junit::junit;
 
 use crate::compare::{Comparison, Sides};
 use crate::escape::escape;
-use crate::fill::{self, Pace};
+use crate::json::FillReport;
 use crate::limit;
 use crate::load_line::LoadLine;
 use crate::number::{byte_rate, rate, share, were_of};
@@ -22,7 +22,7 @@ use measure::objective::{ObjectiveOutcome, ObjectiveResult, Timed};
 use measure::result::Reason;
 use measure::statistics::difference::Conclusion;
 use measure::{ExitStatus, ResultWord, RunResult};
-use store::{SavedFill, SavedRun};
+use store::SavedRun;
 
 /// The outcome of a case. Each message is a single line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,16 +125,16 @@ impl Suite {
 
     /// Adds the test case of a fill. For a fill of a study, `class` is the name of its cell. `label` distinguishes several
     /// fills.
-    pub fn add_fill(&mut self, class: Option<&str>, label: Option<&str>, fill: &SavedFill) {
-        let result = fill::result(fill);
+    pub fn add_fill(&mut self, class: Option<&str>, label: Option<&str>, report: &FillReport) {
+        let FillReport { fill, exit } = report;
         let label = label.map(|label| format!("{}: ", escape(label))).unwrap_or_default();
-        let seconds = Pace::of(fill).active.as_secs_f64();
+        let seconds = fill.active_seconds;
         self.cases.push(Case {
             class: class.map_or_else(|| self.name.clone(), escape),
             name: format!("{label}fill"),
             seconds,
-            outcome: of_word(result.word, result.exit.code(), &escape(&result.reasons.join("; "))),
-            metrics: fill::first_line(fill),
+            outcome: of_word(fill.result, exit.code(), &escape(&fill.reasons.join("; "))),
+            metrics: report.first_line(),
         });
         self.seconds += seconds;
     }

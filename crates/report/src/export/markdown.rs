@@ -6,7 +6,7 @@
 
 use crate::compare::Comparison;
 use crate::escape::escape;
-use crate::fill;
+use crate::json::FillReport;
 use crate::limit;
 use crate::load_line::{ESTIMATED, LoadLine};
 use crate::notes;
@@ -18,7 +18,7 @@ use crate::study::{Order, Study, fills, load_lines, table_rows};
 use crate::text::{comparison_notes, comparison_pieces, comparison_rows};
 use measure::objective::Timed;
 use std::fmt::Write;
-use store::{SavedFill, SavedRun};
+use store::SavedRun;
 
 /// Returns the table of a run, with its result and its main metrics.
 #[must_use]
@@ -108,9 +108,9 @@ pub fn study(study: &Study) -> String {
 
 /// Returns the result of a fill with its reasons.
 #[must_use]
-pub fn fill(fill: &SavedFill) -> String {
-    let reasons = fill::result(fill).reasons.into_iter().map(|reason| format!("\n* {}", cell(&reason)));
-    std::iter::once(format!("{}\n", cell(&fill::first_line(fill)))).chain(reasons).collect::<String>() + "\n"
+pub fn fill(report: &FillReport) -> String {
+    let reasons = report.fill.reasons.iter().map(|reason| format!("\n* {}", cell(reason)));
+    std::iter::once(format!("{}\n", cell(&report.first_line()))).chain(reasons).collect::<String>() + "\n"
 }
 
 /// Returns the result of a search for the load line, and a table of its levels in order.

@@ -15,6 +15,12 @@ pub struct Costs {
 }
 
 impl Costs {
+    /// Returns no prices.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { sheets: Vec::new(), keep: Months::zero() }
+    }
+
     /// Returns the bill of each price sheet.
     #[must_use]
     pub fn of(&self, totals: &Totals) -> Vec<Offer> {

@@ -3,7 +3,7 @@
 mod costs;
 mod ledger;
 
-use crate::number::{bytes, count, plural};
+use crate::number::plural;
 use fill::stop_rule::StopRule;
 use measure::{ExitStatus, ResultWord};
 use std::time::Duration;
@@ -174,31 +174,6 @@ pub fn end_text(end: Option<&SessionEnd>) -> String {
         Some(SessionEnd::Refused) => "refused by the target".to_owned(),
         Some(SessionEnd::DiskFull) => "disk full".to_owned(),
         Some(SessionEnd::Failed) => "failed".to_owned(),
-    }
-}
-
-/// Returns the first line of the report: the result, and the number of stored objects.
-#[must_use]
-pub fn first_line(fill: &SavedFill) -> String {
-    let word = result(fill).word.text().to_owned();
-    std::iter::once(word).chain(pieces(fill)).collect::<Vec<_>>().join(" · ")
-}
-
-/// Returns the texts that follow the result in the first line of the report.
-#[must_use]
-pub(crate) fn pieces(fill: &SavedFill) -> [String; 2] {
-    [headline(fill), bytes(fill.state.totals.file_bytes)]
-}
-
-/// Returns the number of stored objects in words: `900 of 1,000 objects stored`.
-#[must_use]
-fn headline(fill: &SavedFill) -> String {
-    let (stored, all, deleted) = (fill.state.totals.objects, fill.identity.objects, fill.state.deleted.len());
-    let deleted = if deleted > 0 { format!(", {} deleted again", count(deleted)) } else { String::new() };
-    if stored == all {
-        format!("{} stored{deleted}", plural(stored, "object"))
-    } else {
-        format!("{} of {} stored{deleted}", count(stored), plural(all, "object"))
     }
 }
 

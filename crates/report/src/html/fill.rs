@@ -5,6 +5,7 @@ use super::script_data::{Document, Headline, OverviewData};
 use super::sections;
 use crate::escape::escape;
 use crate::fill::{self, Costs, LedgerReport, LedgerSpending, Pace};
+use crate::json::{json_fill, pieces};
 use crate::number::{bit_rate, byte_rate, bytes, plural, share};
 use crate::text;
 use store::SavedFill;
@@ -16,7 +17,7 @@ pub fn document(fill: &SavedFill, prices: &Costs) -> Document {
     let notes = result.reasons.iter().map(|reason| escape(reason)).collect();
     Document {
         title: format!("Fill of {}", escape(&fill.identity.target)),
-        overview: OverviewData::of(result.word, fill::pieces(fill).to_vec(), notes),
+        overview: OverviewData::of(result.word, pieces(&json_fill(fill, prices)).to_vec(), notes),
         headline: headline(fill, prices),
         charts,
         groups: Vec::new(),
@@ -58,7 +59,6 @@ fn headline(fill: &SavedFill, prices: &Costs) -> Vec<Headline> {
 mod tests {
     use super::*;
     use crate::html::script_data::{Plot, Tone};
-    use cost::Months;
     use store::fill_directory::{FORMAT, Identity};
     use store::journal::{AckedObject, Evidence, FillState, Record, SessionEnd};
 
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn charts_show_what_was_stored_when_and_gaps_between_sessions() {
-        let costs = Costs { sheets: Vec::new(), keep: Months::zero() };
+        let costs = Costs::none();
         let document = document(&two_sessions(), &costs);
         assert_eq!((document.times.starts.len(), document.times.end), (63, 63.0));
         let bandwidth = values(&document, "bandwidth");
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_page_has_the_result_and_no_foreign_markup() {
-        let costs = Costs { sheets: Vec::new(), keep: Months::zero() };
+        let costs = Costs::none();
         let fill = two_sessions();
         let about = document(&fill, &costs).overview;
         assert_eq!((about.word.as_str(), about.tone), (fill::result(&fill).word.text(), Tone::Good));

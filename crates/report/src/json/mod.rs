@@ -9,6 +9,7 @@ mod comparison;
 mod dataset;
 mod failures;
 mod fill;
+mod fill_report;
 mod fleet;
 mod fleet_fill;
 mod ledger;
@@ -26,6 +27,8 @@ mod traffic;
 
 pub(crate) use self::fill::JsonFillFailure;
 pub use self::fill::{JsonFill, JsonFillCost, fill_schema, json_fill};
+pub use self::fill_report::FillReport;
+pub(crate) use self::fill_report::pieces;
 pub(crate) use self::fleet_fill::totals as fleet_fill_totals;
 pub use self::fleet_fill::{
     AgentOfFill, FleetFill, JsonFillAgent, JsonFillFleet, JsonUploadTimes, fleet_fill_with_costs, json_fleet_fill,

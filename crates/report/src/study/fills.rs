@@ -3,15 +3,15 @@
 use super::narrow::fitting;
 use super::place::{Placed, name_in_cell, sorted};
 use super::rows::Order;
+use crate::JsonFill;
 use crate::escape::escape;
-use crate::fill::{Costs, offer_text, result};
+use crate::fill::{Costs, offer_text};
+use crate::json::{FillReport, fleet_fill_totals};
 use crate::number::{bit_rate, bytes, count};
 use crate::text::{Style, table};
-use crate::{JsonFill, json_fill};
 use measure::ExitStatus;
 use schemars::JsonSchema;
 use serde::Serialize;
-use store::SavedFill;
 
 /// A trial that is a fill.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -37,17 +37,18 @@ pub struct FillTrial {
 }
 
 impl FillTrial {
-    /// Returns the trial of a saved fill.
+    /// Returns the trial of a fill.
     #[must_use]
-    pub fn of((cell, target, repeat): (&str, &str, u32), directory: &str, fill: &SavedFill, prices: &Costs) -> Self {
-        let offers = prices.of(&fill.state.totals);
+    pub fn of((cell, target, repeat): (&str, &str, u32), directory: &str, report: FillReport, prices: &Costs) -> Self {
+        let FillReport { fill, exit } = report;
+        let offers = prices.of(&fleet_fill_totals(&fill));
         Self {
             cell: cell.to_owned(),
             target: target.to_owned(),
             repeat,
             directory: directory.to_owned(),
-            fill: json_fill(fill, prices),
-            exit: result(fill).exit,
+            fill,
+            exit,
             costs: offers.iter().map(offer_text).collect(),
         }
     }
@@ -130,7 +131,8 @@ mod tests {
     fn trial(target: &str, repeat: u32, end: &Record) -> FillTrial {
         let good = Record::Verified(vec![VerifiedObject { number: 3, result: Verification::Good }]);
         let prices = Costs { sheets: vec![PriceSheet::parse(SHEET).unwrap()], keep: Months::zero() };
-        FillTrial::of(("size 1MB", target, repeat), "d", &all_stored(&[good, end.clone()]), &prices)
+        let report = FillReport::of(&all_stored(&[good, end.clone()]), &prices);
+        FillTrial::of(("size 1MB", target, repeat), "d", report, &prices)
     }
 
     fn ended(reason: SessionEnd) -> Record {

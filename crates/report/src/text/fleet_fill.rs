@@ -6,7 +6,7 @@ use super::page::{Page, paint};
 use super::style::Style;
 use crate::escape::escape;
 use crate::fill::Costs;
-use crate::json::{JsonFill, JsonFillAgent, JsonFillFleet, JsonUploadTimes, fleet_fill_totals};
+use crate::json::{JsonFill, JsonFillAgent, JsonFillFleet, JsonUploadTimes, fleet_fill_totals, pieces};
 use crate::number::{bit_rate, bytes, count, plural, share, time};
 use std::time::Duration;
 
@@ -19,8 +19,8 @@ const OPTIONAL: [usize; 6] = [1, 6, 5, 3, 2, 4];
 #[must_use]
 pub fn fleet_fill_text(fill: &JsonFill, prices: &Costs, style: &Style) -> String {
     let mut page = Page::new(*style);
-    let pieces = [fill.result.text().to_owned(), headline(fill), bytes(fill.stored_bytes)];
-    page.first_line(paint(fill.result), pieces.into());
+    let pieces = std::iter::once(fill.result.text().to_owned()).chain(pieces(fill));
+    page.first_line(paint(fill.result), pieces.collect());
     fill.reasons.iter().for_each(|reason| page.line(&escape(reason)));
     page.gap();
     page.item("target", &escape(&fill.target));
@@ -43,15 +43,6 @@ pub fn fleet_fill_text(fill: &JsonFill, prices: &Costs, style: &Style) -> String
 /// Returns a time in seconds, from a number that an agent may have sent.
 fn seconds(value: f64) -> Duration {
     Duration::try_from_secs_f64(value).unwrap_or_default()
-}
-
-fn headline(fill: &JsonFill) -> String {
-    let deleted = if fill.deleted > 0 { format!(", {} deleted again", count(fill.deleted)) } else { String::new() };
-    if fill.stored == fill.objects {
-        format!("{} stored{deleted}", plural(fill.stored, "object"))
-    } else {
-        format!("{} of {} stored{deleted}", count(fill.stored), plural(fill.objects, "object"))
-    }
 }
 
 fn uploads(page: &mut Page, fill: &JsonFill) {

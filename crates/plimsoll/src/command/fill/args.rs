@@ -101,17 +101,13 @@ impl Args {
     /// Refuses flags that a fill of several hosts does not support.
     pub fn check_hosts(&self) -> Result<(), Failure> {
         let (fleet, output) = (&self.put.common.fleet, &self.put.common.output);
-        let text_or_json = "the report of several hosts is text or --json";
         let refused = [
             ("--from", self.put.from.is_some(), "each host may have other files"),
             ("--as", self.has_ledger(), "a renter is one machine"),
             ("--scaling", fleet.scaling, "a fill uploads each object once"),
             ("--start-spread", fleet.start_spread.is_some(), "the hosts of a fill need not start together"),
             ("--collect", !output.collect.is_empty(), "the report of several hosts has no such values"),
-            ("--html", output.html.is_some(), text_or_json),
-            ("--junit", output.ci.junit.is_some(), text_or_json),
-            ("--summary", output.ci.summary.is_some(), text_or_json),
-            ("--annotations", output.ci.annotations, text_or_json),
+            ("--html", output.html.is_some(), "the report of several hosts is text or --json"),
         ];
         match refused.into_iter().find(|(_, is_given, _)| *is_given) {
             Some((flag, _, why)) => {

@@ -39,6 +39,7 @@ use crate::progress::Progress;
 use crate::saved::{self, html_file};
 use objects::Objects;
 use phases::Uploads;
+use report::FillReport;
 use report::fill::is_about_the_target;
 use session::Session;
 use std::path::{Path, PathBuf};
@@ -61,14 +62,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     let options = load::run_options(&args.put.common);
     let Ended { directory, reason, result } = run_session(args, objects, &mut budget, &directory, &options.progress)?;
-    let goes_on = match &reason {
-        SessionEnd::Finished => "",
-        end @ SessionEnd::StopRule { .. } if !is_about_the_target(end) => {
-            "; change the rule or the limit to continue this fill"
-        }
-        _ => "; run the same command again to continue this fill",
-    };
-    let saved_in = format!("saved in {}{goes_on}", directory.display());
+    let saved_in = saved_in(&directory, &reason);
     if result.is_err() {
         output.ci.write_after_failure(&directory);
     }
@@ -82,9 +76,21 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     console::eprintln(&saved_in);
     let exit = match reason {
         SessionEnd::Interrupted => crate::progress::exit_of_interrupt(),
-        _ => saved::fill::conclude(&fill),
+        _ => saved::fill::conclude(&FillReport::of(&fill, budget.costs())),
     };
     Ok(exit.into())
+}
+
+/// Returns where a fill is saved, and how to continue it. `end` is the end of its last session.
+pub fn saved_in(directory: &Path, end: &SessionEnd) -> String {
+    let goes_on = match end {
+        SessionEnd::Finished => "",
+        SessionEnd::StopRule { .. } if !is_about_the_target(end) => {
+            "; change the rule or the limit to continue this fill"
+        }
+        _ => "; run the same command again to continue this fill",
+    };
+    format!("saved in {}{goes_on}", directory.display())
 }
 
 /// A session that has ended.

@@ -16,7 +16,6 @@ use super::session::Session;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::saved;
-use cost::Months;
 use engine::plan::{Part, Plan};
 use fill::stop_rule::StopRule;
 use measure::Distribution;
@@ -40,7 +39,7 @@ const LOCK_WAIT: Duration = Duration::from_secs(90);
 /// Maximum number of sessions and of events in a report. The newest ones are kept.
 const ROWS_SENT_MAX: usize = 5;
 /// Maximum number of characters in the name of a fill.
-const NAME_CHARS_MAX: usize = 100;
+const NAME_CHARS_MAX: usize = 120;
 
 /// The work of a session of all hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,7 +114,7 @@ pub fn held(shares: &Path) -> Result<Vec<HeldShare>, Failure> {
 
 /// Returns the report of a fill with a limited length, without costs.
 pub fn report_to_send(fill: &SavedFill) -> JsonFill {
-    let mut report = report::json_fill(fill, &Costs { sheets: Vec::new(), keep: Months::zero() });
+    let mut report = report::json_fill(fill, &Costs::none());
     let (sessions, events) = (&mut report.sessions, &mut report.events);
     sessions.drain(..sessions.len().saturating_sub(ROWS_SENT_MAX));
     events.drain(..events.len().saturating_sub(ROWS_SENT_MAX));

@@ -9,6 +9,8 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::progress::state::study::TrialResult;
 use crate::saved;
+use report::FillReport;
+use report::fill::Costs;
 use std::path::Path;
 use store::journal::SessionEnd;
 
@@ -32,15 +34,15 @@ pub fn run(args: &Args, directory: &Path, progress: &Progress) -> Result<Option<
         return Ok(None);
     }
     result?;
-    let fill = saved::fill::read(directory)?;
+    let fill = FillReport::of(&saved::fill::read(directory)?, &Costs::none());
     match reason {
         SessionEnd::DiskFull | SessionEnd::Failed => {
-            let reasons = report::fill::result(&fill).reasons.join("; ");
+            let reasons = fill.fill.reasons.join("; ");
             Err(Failure::could_not_run(format!("the fill in {} could not continue: {reasons}", directory.display())))
         }
         _ => {
-            let (word, text) = (report::fill::result(&fill).word, report::fill::first_line(&fill));
-            Ok(Some(TrialResult { word, text }))
+            let text = fill.first_line();
+            Ok(Some(TrialResult { word: fill.fill.result, text }))
         }
     }
 }

@@ -102,12 +102,8 @@ impl StudyMachines {
 
     /// Refuses live metrics of loads that other hosts make.
     pub fn refuse(&self, live: &live_metrics::Args) -> Result<(), Failure> {
-        let Some(machines) = self.machines() else { return Ok(()) };
-        let given = [("--metrics", live.metrics.is_some()), ("--otlp", live.otlp.is_some())];
-        given.into_iter().find(|(_, is_given)| *is_given).map_or(Ok(()), |(other, _)| {
-            let flag = machines.flag();
-            Err(Failure::usage(format!("{flag} does not support {other} yet: leave one of them out")))
-        })
+        let refused = self.machines().zip(live.given());
+        refused.map_or(Ok(()), |(machines, other)| Err(machines.refusal(other)))
     }
 
     /// Returns a command with the flags of the machines that make its load.
@@ -191,12 +187,9 @@ fn with_urls(word: String) -> Vec<String> {
 
 /// Checks the command of a trial, on the machines that it names.
 pub fn check(command: &mut LoadCommand, trial: &TrialCommand) -> Result<(), Failure> {
-    match (command.common().fleet.machines(), &command) {
-        (None, _) => command.check(),
-        (Some(machines), LoadCommand::Fill(_)) => {
-            Err(Failure::usage(format!("in a study, {} works with get, put, mix and line", machines.flag())))
-        }
-        (Some(machines), _) => hosts::check(command, &machines, &words(trial)).map(|_| ()),
+    match command.common().fleet.machines() {
+        None => command.check(),
+        Some(machines) => hosts::check(command, &machines, &words(trial)).map(|_| ()),
     }
 }
 

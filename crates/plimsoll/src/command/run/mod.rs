@@ -151,10 +151,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     args.ci.check_files(args.html.as_ref(), args.out.as_deref().or(args.resume.as_deref()))?;
     links::gain_permissions(&planned)?;
     let _publishing = args.live_metrics.start()?;
-    let (base, mut log, done) = run_trials::begin(args, (&scenario, &text), planned.len(), &machines)?;
+    let mut begun = run_trials::begin(args, (&scenario, &text), planned.len(), &machines)?;
     let progress = Progress::new(args.view.unwrap_or(View::Full));
-    let ended = run_trials::run_all((&scenario, &machines), &planned, &base, (&mut log, &done), &progress);
+    let ended = run_trials::run_all((&scenario, &machines), &planned, &mut begun, &progress);
     drop(progress);
+    let base = begun.base;
     let broken_off = match &ended {
         Ok(exit) => exit.broken_off(),
         Err(_) => Some(ExitStatus::CouldNotRun),

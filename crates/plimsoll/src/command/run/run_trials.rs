@@ -11,13 +11,15 @@ use crate::console;
 use crate::emulated_link;
 use crate::execute::{self, RunOptions};
 use crate::failure::{Exit, Failure};
-use crate::hosts::Agents;
+use crate::hosts::{self, Agents};
 use crate::live_metrics::LiveMetrics;
 use crate::load;
 use crate::progress::state::Study;
 use crate::progress::state::study::{TrialResult, TrialStatus};
 use crate::progress::{self, Progress};
-use crate::saved::{self, load_line};
+use crate::saved::fill::AnyFill;
+use crate::saved::{self, fleet_fill, load_line};
+use measure::ResultWord;
 use measure::result::load_line::Found;
 use measure::units::format_span;
 use report::escape::escape;
@@ -26,26 +28,46 @@ use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use store::{
-    End, EndReason, RECORDS_FILE, STUDY_FILE, SavedFill, SavedRun, StoreError, StoreErrorKind, StudyLog, StudyRecord,
-};
+use store::{End, EndReason, RECORDS_FILE, STUDY_FILE, SavedRun, StoreError, StoreErrorKind, StudyLog, StudyRecord};
 use study::scenario::Scenario;
 
-/// Creates or resumes a study. Returns the directory and the log of the study, and the completed trials.
+/// A study that was begun or resumed.
+pub struct Begun {
+    /// The directory of the study.
+    pub base: PathBuf,
+    log: StudyLog,
+    /// Directories of the completed trials.
+    done: HashSet<String>,
+    /// Wall time at which the study began, in milliseconds since 1970.
+    begun_unix_ms: u64,
+}
+
+impl Begun {
+    /// Returns the name of a trial's fill on its agents, which keep its journals. Only the same trial of the same study has
+    /// this name, so that a resumed study continues the fill, and another study does not.
+    fn name_on_agents(&self, trial: &Planned) -> String {
+        let (cell, of_target) = trial.directory.split_once('/').unwrap_or((&trial.directory, ""));
+        let number = cell.split('-').next().unwrap_or_default();
+        format!("{}-{number}-{of_target}", self.begun_unix_ms)
+    }
+}
+
+/// Creates or resumes a study.
 pub fn begin(
     args: &Args,
     (scenario, text): (&Scenario, &str),
     trials: usize,
     machines: &StudyMachines,
-) -> Result<(PathBuf, StudyLog, HashSet<String>), Failure> {
+) -> Result<Begun, Failure> {
     // From here on, the text and the variables are only saved and compared, so remove secrets from both.
     let (text, set) = crate::redact::scenario(text, &args.set);
     let agents = machines.count().map_or(0, NonZeroUsize::get) as u64;
     let Some(directory) = &args.resume else {
         let base = args.out.clone().unwrap_or_else(|| saved::default_directory(&scenario.name));
-        let log = StudyLog::create(&base, &StudyRecord::scenario(&text, &set, trials as u64, agents))
+        let begun_unix_ms = saved::unix_ms();
+        let log = StudyLog::create(&base, &StudyRecord::scenario(&text, &set, trials as u64, agents, begun_unix_ms))
             .map_err(|error| cannot_create(&error, &base))?;
-        return Ok((base, log, HashSet::new()));
+        return Ok(Begun { base, log, done: HashSet::new(), begun_unix_ms });
     };
     let (log, records) = StudyLog::resume(directory).map_err(|error| match error.kind {
         StoreErrorKind::NotARun => Failure::usage(format!(
@@ -54,8 +76,8 @@ pub fn begin(
         )),
         _ => Failure::usage(format!("--resume: {error}")),
     })?;
-    match records.first() {
-        Some(StudyRecord::Scenario { text: begun, set: with, agents: others, .. })
+    let begun_unix_ms = match records.first() {
+        Some(StudyRecord::Scenario { text: begun, set: with, agents: others, begun_unix_ms, .. })
             if *begun == text && *with == set =>
         {
             if *others != agents {
@@ -66,6 +88,7 @@ pub fn begin(
                     on(agents)
                 )));
             }
+            *begun_unix_ms
         }
         _ => {
             return Err(Failure::usage(format!(
@@ -73,7 +96,7 @@ pub fn begin(
                 directory.display()
             )));
         }
-    }
+    };
     // After a loss of agents, the study stopped. Measure this trial again.
     let of_trial = |record: &StudyRecord| matches!(record, StudyRecord::Trial { .. });
     let last = records.iter().rposition(of_trial);
@@ -81,14 +104,14 @@ pub fn begin(
         StudyRecord::Trial { directory: trial, .. } => {
             let place = directory.join(trial);
             let is_there =
-                place.join(RECORDS_FILE).exists() || place.join(STUDY_FILE).exists() || SavedFill::is_in(&place);
+                place.join(RECORDS_FILE).exists() || place.join(STUDY_FILE).exists() || AnyFill::is_in(&place);
             let is_done = is_there && !(last == Some(index) && has_lost_agents(&place));
             is_done.then(|| trial.clone())
         }
         _ => None,
     });
     let done = done.collect();
-    Ok((directory.clone(), log, done))
+    Ok(Begun { base: directory.clone(), log, done, begun_unix_ms })
 }
 
 /// Describes the number of agents of a study, for a message.
@@ -96,8 +119,13 @@ fn on(agents: u64) -> String {
     if agents == 0 { "this host alone".to_owned() } else { plural(agents, "host") }
 }
 
-/// Returns whether the run in a directory is partial because it lost agents.
+/// Returns whether the run or the fill in a directory is partial because it lost agents.
 fn has_lost_agents(directory: &Path) -> bool {
+    if fleet_fill::is_in(directory) {
+        let fill = fleet_fill::read(directory).ok().filter(|fill| fill.result == ResultWord::Partial);
+        let fleet = fill.and_then(|fill| fill.fleet);
+        return fleet.is_some_and(|fleet| fleet.agents.iter().any(|agent| agent.lost.is_some()));
+    }
     let run = SavedRun::read(directory).ok();
     let end = run.and_then(|run| run.end);
     matches!(end, Some(End { reason: EndReason::AgentsLost { .. }, .. }))
@@ -108,18 +136,19 @@ fn has_lost_agents(directory: &Path) -> bool {
 pub fn run_all(
     (scenario, machines): (&Scenario, &StudyMachines),
     planned: &[Planned],
-    base: &Path,
-    (log, done): (&mut StudyLog, &HashSet<String>),
+    begun: &mut Begun,
     progress: &Progress,
 ) -> Result<Exit, Failure> {
+    let done = &begun.done;
     progress.update(|state| state.study = Some(overview(scenario, planned, done)));
     let missing: Vec<&Planned> = planned.iter().filter(|trial| !done.contains(&trial.directory)).collect();
-    let mut servers = Servers::start(scenario, base, &missing, machines.serve_at())?;
+    let base = begun.base.clone();
+    let mut servers = Servers::start(scenario, &base, &missing, machines.serve_at())?;
     let mut agents = if missing.is_empty() { None } else { machines.connect()? };
     let expected: Vec<Option<Duration>> = missing.iter().map(|trial| projected(&trial.command)).collect();
-    let begun = Instant::now();
+    let started = Instant::now();
     for (number, trial) in missing.iter().enumerate() {
-        let left = time_left(&expected, number, begun.elapsed());
+        let left = time_left(&expected, number, started.elapsed());
         let set = |status| {
             progress.show(|state| {
                 if let Some(study) = &mut state.study {
@@ -148,14 +177,14 @@ pub fn run_all(
             target: trial.target.clone(),
             repeat: u64::from(trial.repeat) + 1,
         });
-        let Some(result) = run_with_hooks(&servers.resolved(trial)?, base, (progress, agents.as_mut()))? else {
+        let Some(result) = run_with_hooks(&servers.resolved(trial)?, begun, (progress, agents.as_mut()))? else {
             return Ok(progress::exit_of_interrupt());
         };
         console::eprintln_progress(&format!("    {}", result.text));
         set(TrialStatus::Done(result));
         let (cell, target, directory) = (trial.cell.clone(), trial.target.clone(), trial.directory.clone());
         let record = StudyRecord::Trial { cell, target, repeat: trial.repeat, directory };
-        log.append(&record).map_err(|error| cannot_save(&error))?;
+        begun.log.append(&record).map_err(|error| cannot_save(&error))?;
     }
     Ok(Exit::Good)
 }
@@ -204,19 +233,19 @@ fn cannot_save(error: &StoreError) -> Failure {
 /// Runs a trial with its hooks. The hook `after` runs even if the trial fails.
 fn run_with_hooks(
     trial: &Planned,
-    base: &Path,
+    begun: &Begun,
     (progress, mut agents): (&Progress, Option<&mut Agents>),
 ) -> Result<Option<TrialResult>, Failure> {
     let command = command(&trial.command)?;
     if let Some(agents) = &agents {
         agents.count_for(&command.common().fleet)?;
     }
-    let (hooks, hook_output) = (&trial.command.hooks, base.join(format!("{}.hooks.log", trial.directory)));
+    let (hooks, hook_output) = (&trial.command.hooks, begun.base.join(format!("{}.hooks.log", trial.directory)));
     let environment = &trial.hook_environment;
     let prepared = hooks::before(hooks, environment, &hook_output, &mut waiting(progress, &mut agents));
     let measured = match prepared {
         Ok(true) => During::start(hooks, environment, &hook_output).and_then(|during| {
-            let result = run_trial((trial, command), base, (progress, agents.as_deref_mut()));
+            let result = run_trial((trial, command), begun, (progress, agents.as_deref_mut()));
             drop(during);
             result
         }),
@@ -242,12 +271,12 @@ fn waiting(progress: &Progress, agents: &mut Option<&mut Agents>) -> impl FnMut(
 /// the directory of the trial, a fill continues there. Other trials replace the directory.
 fn run_trial(
     (trial, command): (&Planned, LoadCommand),
-    base: &Path,
+    begun: &Begun,
     (progress, agents): (&Progress, Option<&mut Agents>),
 ) -> Result<Option<TrialResult>, Failure> {
-    let directory = base.join(&trial.directory);
+    let directory = begun.base.join(&trial.directory);
     if let Some(agents) = agents {
-        return on_agents(agents, (trial, &command), &directory, progress);
+        return on_agents(agents, (trial, &command), (begun, &directory), progress);
     }
     let link = emulated_link::prepare(command.link())?;
     emulated_link::within(link.as_ref(), || run_command(command, directory, progress))
@@ -271,12 +300,17 @@ fn run_command(command: LoadCommand, directory: PathBuf, progress: &Progress) ->
 fn on_agents(
     agents: &mut Agents,
     (trial, command): (&Planned, &LoadCommand),
-    directory: &Path,
+    (begun, directory): (&Begun, &Path),
     progress: &Progress,
 ) -> Result<Option<TrialResult>, Failure> {
-    saved::remove_earlier(directory)?;
     let common = command.common();
-    let mut loads = agents.assign(machines::words(&trial.command), &common.fleet)?;
+    let mut words = machines::words(&trial.command);
+    if let LoadCommand::Fill(args) = command {
+        words.push(format!("--out={}", begun.name_on_agents(trial)));
+        return hosts::fill::run_trial(args, &mut agents.assign(words, &common.fleet)?, directory, progress);
+    }
+    let mut loads = agents.assign(words, &common.fleet)?;
+    saved::remove_earlier(directory)?;
     if let LoadCommand::Line(args) = command {
         let count = common.fleet.count().unwrap_or(NonZeroUsize::MIN);
         let found = line::search_with(args, count, directory, progress, &mut loads)?;

@@ -118,6 +118,11 @@ pub enum Machines {
 }
 
 impl Machines {
+    /// Returns the failure for another flag that several machines do not support yet.
+    pub fn refusal(&self, other: &str) -> Failure {
+        Failure::usage(format!("{} does not support {other} yet: leave one of them out", self.flag()))
+    }
+
     /// Returns the flag that names machines of this kind.
     pub fn flag(&self) -> &'static str {
         match self {
