@@ -9,10 +9,7 @@ mod comparison;
 mod dataset;
 mod failures;
 mod fill;
-mod fill_report;
 mod fleet;
-mod fleet_fill;
-mod ledger;
 mod leftovers;
 mod operations;
 mod path;
@@ -25,21 +22,17 @@ mod setup;
 mod times;
 mod traffic;
 
-pub(crate) use self::fill::JsonFillFailure;
-pub use self::fill::{JsonFill, JsonFillCost, fill_schema, json_fill};
-pub use self::fill_report::FillReport;
-pub(crate) use self::fill_report::pieces;
-pub(crate) use self::fleet_fill::totals as fleet_fill_totals;
-pub use self::fleet_fill::{
-    AgentOfFill, FleetFill, JsonFillAgent, JsonFillFleet, JsonUploadTimes, fleet_fill_with_costs, json_fleet_fill,
-};
 pub use crate::result::{NamedText, ResultName, ResultRecord};
 pub use client::*;
 pub use comparison::*;
 pub use dataset::*;
 pub use failures::*;
+pub use fill::{
+    AgentOfFill, FillReport, FleetFill, JsonAmount, JsonFill, JsonFillAgent, JsonFillCost, JsonFillFleet, JsonLedger,
+    JsonSpending, JsonStudyRow, JsonUploadTimes, fill_schema, fleet_fill_with_costs, json_fill, json_fleet_fill,
+};
+pub(crate) use fill::{JsonFillFailure, fleet_fill_totals, pieces};
 pub use fleet::{Fleet, FleetAgent};
-pub use ledger::{JsonAmount, JsonLedger, JsonSpending, JsonStudyRow};
 pub use leftovers::*;
 pub use measure::LimitedBy;
 pub use operations::*;

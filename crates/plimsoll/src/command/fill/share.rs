@@ -5,7 +5,7 @@
 //! of the share contains its number. Its directory and its journal stay on the host that uploads it.
 //!
 //! The host sends reports about the share. Their counts are sums over all sessions, so the last report of a lost agent
-//! counts too. The coordinator adds the reports up (`json/fleet_fill.rs` in the crate `report`).
+//! counts too. The coordinator adds the reports up (`json/fill/hosts.rs` in the crate `report`).
 //! `end_to_end/fleet_fill.rs` kills agents and coordinators.
 
 use super::Args;

@@ -1,6 +1,7 @@
 //! A fill of one host or of several hosts, for tables and CI output.
 
-use super::{JsonFill, fleet_fill_with_costs, json_fill};
+use super::document::{JsonFill, json_fill};
+use super::hosts::fleet_fill_with_costs;
 use crate::fill::{Costs, result};
 use crate::number::{bytes, count, plural};
 use measure::{ExitStatus, ResultWord};

@@ -1,6 +1,6 @@
 //! A fill as JSON.
 
-use super::fleet_fill::JsonFillFleet;
+use super::hosts::JsonFillFleet;
 use super::ledger::{JsonLedger, json_ledger};
 use crate::fill::{Costs, Pace, end_text, result, sent_again};
 use crate::result::ResultName;

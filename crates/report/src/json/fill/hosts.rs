@@ -1,6 +1,6 @@
 //! A fill that several hosts make together, as JSON: the sums over all agents, and what each agent reported.
 
-use super::fill::{FORMAT, JsonFill, JsonFillFailure, JsonVerified, json_costs};
+use super::document::{FORMAT, JsonFill, JsonFillFailure, JsonVerified, json_costs};
 use crate::fill::{Costs, end_text, is_about_the_target};
 use crate::number::plural;
 use measure::statistics::samples_needed;
