@@ -40,9 +40,9 @@ pub enum StudyRecord {
         /// Number of agents that make the loads; 0 if this host makes them.
         #[serde(default)]
         agents: u64,
-        /// Wall time at which the study began, in milliseconds since 1970; 0 if it is unknown.
+        /// Wall time of the start, in milliseconds since 1970; 0 if it is unknown.
         #[serde(default)]
-        begun_unix_ms: u64,
+        started_unix_ms: u64,
     },
     /// The beginning of a search for the load line.
     Line {
@@ -88,7 +88,7 @@ pub enum StudyRecord {
 impl StudyRecord {
     /// Creates the first record of a study.
     #[must_use]
-    pub fn scenario(text: &str, set: &[(String, String)], trials: u64, agents: u64, begun_unix_ms: u64) -> Self {
+    pub fn scenario(text: &str, set: &[(String, String)], trials: u64, agents: u64, started_unix_ms: u64) -> Self {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Self::Scenario {
             format: FORMAT,
@@ -97,7 +97,7 @@ impl StudyRecord {
             set: set.to_vec(),
             trials,
             agents,
-            begun_unix_ms,
+            started_unix_ms,
         }
     }
 

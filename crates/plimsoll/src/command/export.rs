@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use measure::{Interval, ResultWord};
 use report::export::table::{self, TableForm};
 use report::export::{ExportError, hdr, intervals, operations, runs};
+use report::number::plural;
 use report::other_tools::{ab_files, retrieval};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -139,7 +140,16 @@ fn several(set: &RunSet, form: Form, out: Out<'_>) -> Written {
     match form {
         Form::Json => document(json(set)?, out),
         Form::Markdown => Ok(out.write_all(markdown::of(set)?.as_bytes()).and_then(|()| out.flush())?),
-        _ => table_of_runs(set, form, out),
+        _ => {
+            let left_out = set.fills_on_hosts();
+            if left_out > 0 {
+                let fills = plural(left_out as u64, "fill");
+                console::eprintln(&format!(
+                    "{fills} of several hosts left out: the runs of their sessions are on the hosts"
+                ));
+            }
+            table_of_runs(set, form, out)
+        }
     }
 }
 

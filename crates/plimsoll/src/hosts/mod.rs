@@ -33,8 +33,10 @@ mod watch;
 
 pub use watch::SentSlices;
 
+use crate::command::fill::Budget;
 use crate::command::line;
 use crate::command::load_command::LoadCommand;
+use crate::command::put;
 use crate::console;
 use crate::execute::{self, RunOptions};
 use crate::failure::{Exit, Failure};
@@ -230,6 +232,9 @@ pub fn check(command: &mut LoadCommand, machines: &Machines, words: &[String]) -
     if let LoadCommand::Fill(args) = command {
         args.check()?;
         args.check_hosts()?;
+        // These need nothing from other hosts.
+        Budget::of(args)?;
+        put::object_set(&args.put)?;
     }
     let fleet = &command.common().fleet;
     let count = fleet

@@ -77,6 +77,15 @@ impl RunSet {
         Ok(set)
     }
 
+    /// Returns the number of trials that are fills of several hosts. Their runs are not in the set.
+    pub fn fills_on_hosts(&self) -> usize {
+        let is_on_hosts = |record: &&StudyRecord| match record {
+            StudyRecord::Trial { directory, .. } => fleet_fill::is_in(&self.base.join(directory)),
+            _ => false,
+        };
+        self.records.iter().filter(is_on_hosts).count()
+    }
+
     /// Returns the directory of a run.
     pub fn directory(&self, position: &Position) -> PathBuf {
         if position.directory.is_empty() { self.base.clone() } else { self.base.join(&position.directory) }
@@ -112,7 +121,8 @@ fn below(base: &Path, depth: usize) -> Option<PathBuf> {
 }
 
 /// Returns the runs of a record in the log of a study or a search. If the record is a trial with a search, the runs are
-/// the levels of the search. If the record is a trial with a fill, the runs are the phases of all sessions.
+/// the levels of the search. If the record is a trial with a fill, the runs are the phases of all sessions. A fill of
+/// several hosts has no runs here.
 fn positions(base: &Path, of: &[StudyRecord], record: &StudyRecord) -> Result<Vec<Position>, Failure> {
     let level = |record: &StudyRecord, steps: u64, of: &Position| match record {
         StudyRecord::Level { level, directory, .. } => {

@@ -6,7 +6,9 @@ use crate::fleet::{intervals, serve, words};
 use crate::fleet_bus::start_agents;
 use crate::fleet_fill::{check, completed, stored};
 use crate::s3;
-use crate::support::{Ended, Host, Hosts, Nats, TestDir, all_cores, expect_refusal, shared_cores, signal, wait_for};
+use crate::support::{
+    Ended, Host, Hosts, Nats, Running, TestDir, all_cores, expect_refusal, shared_cores, signal, wait_for,
+};
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
@@ -209,7 +211,8 @@ fn fills_are_made_by_all_hosts_and_a_new_study_makes_new_fills() {
     let Some(hosts) = Hosts::start(&place, &[0, 0]) else { return };
     let (server, endpoint) = s3::serve(&place, &[]);
     make_bucket(&place, &endpoint);
-    let settings = "count: 30, concurrency: 4, verify: true, delete: true, prices: s3-standard";
+    // Fills ignore the largest difference of the starts, which other parts of a study may need.
+    let settings = "count: 30, concurrency: 4, verify: true, delete: true, prices: s3-standard, start-spread: 1s";
     write_fills(&place, &endpoint, settings, "matrix: {size: [1KiB, 4KiB]}\nrepeats: 2\n");
     for (number, out) in [(1, "one"), (2, "two")] {
         let command = ["run", "fills.yaml", "--out", out, "--json", "--junit", "study.xml"];
@@ -239,6 +242,9 @@ fn fills_are_made_by_all_hosts_and_a_new_study_makes_new_fills() {
             assert_eq!((host.logins(), fills_of(host).len()), (number, 4 * number), "{}", host.name);
         }
     }
+    let rows = place.run(["export", "one", "--as", "csv"]);
+    assert_eq!(rows.expect(0).stdout.lines().count(), 1, "{}", rows.stdout);
+    assert!(rows.stderr.contains("4 fills of several hosts left out"), "{}", rows.stderr);
     let one = place.run(["report", "one/001-size-1KiB/bucket-1"]).expect(0).stdout.clone();
     assert!(one.starts_with("PASS · 30 objects stored, 30 deleted again") && one.contains("\nAgents\n"), "{one}");
     // `make_bucket` has stored an object and the record of its dataset.
@@ -258,34 +264,64 @@ fn a_fill_that_was_interrupted_or_lost_a_host_is_continued() {
     let Some(hosts) = Hosts::start(&place, &[0, 0]) else { return };
     let (server, endpoint) = s3::serve(&place, &["--store", "store", "--delay", "40ms"]);
     make_bucket(&place, &endpoint);
-    write_fills(&place, &endpoint, "count: 1200, size: 1KiB, concurrency: 4, verify: true", "");
-    let start = |how: [&str; 2]| {
-        let command = [&["run", "fills.yaml", "--json"][..], &how].concat();
-        place.start(words(&command, &hosts.flags_with_program()))
-    };
+    write_fills(&place, &endpoint, "count: 1600, size: 1KiB, concurrency: 4, verify: true", "");
     let all = || hosts.hosts.iter().flat_map(fills_of).collect::<Vec<_>>();
-    let wait_for_objects = |count: u64| wait_for("stored objects", || (stored(&all()) >= count).then_some(()));
+    // Host a finishes its share after the first loss of b.
+    let run_until = |how: [&str; 2], objects_of_b: u64| {
+        let command = [&["run", "fills.yaml", "--json"][..], &how].concat();
+        let running = place.start(words(&command, &hosts.flags_with_program()));
+        wait_for("stored objects", || (stored(&fills_of(&hosts.hosts[1])) >= objects_of_b).then_some(()));
+        running
+    };
+    let interrupted = |running: Running| {
+        running.signal("INT");
+        let ended = running.end();
+        let found = study(&ended);
+        assert_eq!((ended.code, &found["result"]["word"]), (Some(130), &"partial".into()), "{found:#}");
+    };
+    let lost = |running: Running| {
+        signal(hosts.hosts[1].agent().expect("the agent runs"), "KILL");
+        let ended = running.end();
+        let found = study(ended.expect(0));
+        let fills = found["fills"].as_array().expect("a list");
+        assert_eq!(fills.len(), 1, "a trial is counted twice: {found:#}");
+        assert_eq!(fills[0]["fill"]["reasons"][0], "lost 1 of 2 agents after the start (b)", "{found:#}");
+        assert!(ended.stderr.contains("    b was lost: the connection ended"), "{}", ended.stderr);
+    };
     let resume = ["--resume", "study"];
-
-    let running = start(["--out", "study"]);
-    wait_for_objects(200);
-    running.signal("INT");
-    let ended = running.end();
-    assert_eq!((ended.code, study(&ended)["fills"].as_array().map(Vec::len)), (Some(130), Some(0)), "{ended:?}");
-
-    let running = start(resume);
-    wait_for_objects(600);
-    signal(hosts.hosts[1].agent().expect("the agent runs"), "KILL");
-    let ended = running.end();
-    let partial = study(ended.expect(0));
-    assert_eq!(partial["fills"][0]["fill"]["reasons"][0], "lost 1 of 2 agents after the start (b)", "{partial:#}");
-    assert!(ended.stderr.contains("    b was lost: the connection ended"), "{}", ended.stderr);
-
-    let whole = study(start(resume).end().expect(0));
+    interrupted(run_until(["--out", "study"], 50));
+    lost(run_until(resume, 150));
+    interrupted(run_until(resume, 250));
+    lost(run_until(resume, 350));
+    lost(run_until(resume, 450));
+    let whole = study(run_until(resume, 800).end().expect(0));
     let fill = &whole["fills"][0]["fill"];
-    assert_eq!((&fill["result"], &fill["verified"]["good"]), (&"pass".into(), &1200.into()), "{fill:#}");
+    assert_eq!((&fill["result"], &fill["verified"]["good"]), (&"pass".into(), &1600.into()), "{fill:#}");
     check(fill, &all(), &place.path("store"));
-    assert_eq!(study(start(resume).end().expect(0))["fills"], whole["fills"], "a finished fill was made again");
+    assert_eq!(study(run_until(resume, 800).end().expect(0))["fills"], whole["fills"], "a complete fill is made again");
+    server.stop();
+}
+
+#[test]
+fn fills_go_on_with_the_other_hosts_if_the_loss_is_tolerated() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let Some(hosts) = Hosts::start(&place, &[0, 0]) else { return };
+    let (server, endpoint) = s3::serve(&place, &["--delay", "40ms"]);
+    make_bucket(&place, &endpoint);
+    let settings = "size: 1KiB, concurrency: 4, tolerate-lost: 1";
+    write_fills(&place, &endpoint, settings, "matrix: {count: [400, 40]}\n");
+    let command = ["run", "fills.yaml", "--out", "study", "--json"];
+    let running = place.start(words(&command, &hosts.flags_with_program()));
+    let of_b = || fills_of(&hosts.hosts[1]);
+    wait_for("stored objects", || (stored(&of_b()) >= 20).then_some(()));
+    signal(hosts.hosts[1].agent().expect("the agent runs"), "KILL");
+    let found = study(running.end().expect(0));
+    let fills = found["fills"].as_array().expect("a list");
+    let agents = |fill: usize| fills[fill]["fill"]["fleet"]["agents"].as_array().map(Vec::len);
+    assert_eq!((agents(0), agents(1)), (Some(2), Some(1)), "{found:#}");
+    assert_eq!((&fills[0]["fill"]["result"], &fills[1]["fill"]["result"]), (&"pass".into(), &"pass".into()));
+    assert!(fills[0]["fill"]["stored"].as_u64() < Some(400) && fills[1]["fill"]["stored"] == 40, "{found:#}");
     server.stop();
 }
 
@@ -333,7 +369,8 @@ fn what_cannot_work_on_several_hosts_is_refused_with_its_place_in_the_file() {
         (url, "agents: 3", "bad.yaml:4:20: `agents` must be a number from 1 to 2"),
         (url, "hosts: c", "`hosts` is not a setting of a scenario; leave it out; write it in `machines`"),
         (url, "concurrency: line, tolerate-lost: 1", "a search needs all of its hosts"),
-        (url, "command: fill, count: 1, size: 1KiB, start-spread: 1s", "the hosts of a fill need not start together"),
+        (url, "command: fill, count: 1, size: 1KiB, prices: nosuch.yaml", "nosuch.yaml"),
+        (url, "command: fill, count: 1, size: 1KiB, cap: 5USD", "bad.yaml:4:49: --cap"),
         (url, "command: fill, count: 1, size: 1KiB, from: set", "--from: each host may have other files"),
     ] {
         refused(&of(target, settings), &[], message);

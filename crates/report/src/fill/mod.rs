@@ -3,7 +3,7 @@
 mod costs;
 mod ledger;
 
-use crate::number::plural;
+use crate::number::{bytes, count, plural};
 use fill::stop_rule::StopRule;
 use measure::{ExitStatus, ResultWord};
 use std::time::Duration;
@@ -174,6 +174,36 @@ pub fn end_text(end: Option<&SessionEnd>) -> String {
         Some(SessionEnd::Refused) => "refused by the target".to_owned(),
         Some(SessionEnd::DiskFull) => "disk full".to_owned(),
         Some(SessionEnd::Failed) => "failed".to_owned(),
+    }
+}
+
+/// The stored objects of a fill, as the first line of its report shows them.
+pub(crate) struct Stored {
+    /// Number of stored objects.
+    pub objects: u64,
+    /// Bytes of these objects.
+    pub bytes: u64,
+    /// Number of all objects of the fill.
+    pub of: u64,
+    /// Number of deleted objects.
+    pub deleted: u64,
+}
+
+impl Stored {
+    pub(crate) fn of(fill: &SavedFill) -> Self {
+        let (totals, deleted) = (&fill.state.totals, fill.state.deleted.len());
+        Self { objects: totals.objects, bytes: totals.file_bytes, of: fill.identity.objects, deleted }
+    }
+
+    /// Returns the texts that follow the result in the first line: `900 of 1,000 objects stored`, and their bytes.
+    pub(crate) fn pieces(&self) -> [String; 2] {
+        let deleted = if self.deleted > 0 { format!(", {} deleted again", count(self.deleted)) } else { String::new() };
+        let stored = if self.objects == self.of {
+            format!("{} stored{deleted}", plural(self.objects, "object"))
+        } else {
+            format!("{} of {} stored{deleted}", count(self.objects), plural(self.of, "object"))
+        };
+        [stored, bytes(self.bytes)]
     }
 }
 

@@ -4,8 +4,7 @@ use super::charts::fill_history;
 use super::script_data::{Document, Headline, OverviewData};
 use super::sections;
 use crate::escape::escape;
-use crate::fill::{self, Costs, LedgerReport, LedgerSpending, Pace};
-use crate::json::{json_fill, pieces};
+use crate::fill::{self, Costs, LedgerReport, LedgerSpending, Pace, Stored};
 use crate::number::{bit_rate, byte_rate, bytes, plural, share};
 use crate::text;
 use store::SavedFill;
@@ -17,7 +16,7 @@ pub fn document(fill: &SavedFill, prices: &Costs) -> Document {
     let notes = result.reasons.iter().map(|reason| escape(reason)).collect();
     Document {
         title: format!("Fill of {}", escape(&fill.identity.target)),
-        overview: OverviewData::of(result.word, pieces(&json_fill(fill, prices)).to_vec(), notes),
+        overview: OverviewData::of(result.word, Stored::of(fill).pieces().to_vec(), notes),
         headline: headline(fill, prices),
         charts,
         groups: Vec::new(),

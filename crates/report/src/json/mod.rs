@@ -31,7 +31,7 @@ pub use fill::{
     AgentOfFill, FillReport, FleetFill, JsonAmount, JsonFill, JsonFillAgent, JsonFillCost, JsonFillFleet, JsonLedger,
     JsonSpending, JsonStudyRow, JsonUploadTimes, fill_schema, fleet_fill_with_costs, json_fill, json_fleet_fill,
 };
-pub(crate) use fill::{JsonFillFailure, fleet_fill_totals, pieces};
+pub(crate) use fill::{JsonFillFailure, fleet_fill_totals, stored};
 pub use fleet::{Fleet, FleetAgent};
 pub use leftovers::*;
 pub use measure::LimitedBy;

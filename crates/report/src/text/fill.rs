@@ -6,8 +6,7 @@ use super::page::{Page, paint};
 use super::style::Style;
 use crate::escape::escape;
 use crate::fill::Costs;
-use crate::fill::{LedgerReport, Pace, end_text, result, sent_again, sum_text};
-use crate::json::{json_fill, pieces};
+use crate::fill::{LedgerReport, Pace, Stored, end_text, result, sent_again, sum_text};
 use crate::number::{bit_rate, bytes, count, plural, share};
 use cost::Component;
 use cost::bill::Offer;
@@ -28,7 +27,7 @@ const OPTIONAL: [usize; 5] = [3, 2, 1, 4, 5];
 pub fn fill_text(fill: &SavedFill, prices: &Costs, style: &Style) -> String {
     let mut page = Page::new(*style);
     let result = result(fill);
-    let pieces = std::iter::once(result.word.text().to_owned()).chain(pieces(&json_fill(fill, prices)));
+    let pieces = std::iter::once(result.word.text().to_owned()).chain(Stored::of(fill).pieces());
     page.first_line(paint(result.word), pieces.collect());
     result.reasons.iter().for_each(|reason| page.line(&escape(reason)));
     page.gap();

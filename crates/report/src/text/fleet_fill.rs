@@ -6,7 +6,7 @@ use super::page::{Page, paint};
 use super::style::Style;
 use crate::escape::escape;
 use crate::fill::Costs;
-use crate::json::{JsonFill, JsonFillAgent, JsonFillFleet, JsonUploadTimes, fleet_fill_totals, pieces};
+use crate::json::{JsonFill, JsonFillAgent, JsonFillFleet, JsonUploadTimes, fleet_fill_totals, stored};
 use crate::number::{bit_rate, bytes, count, plural, share, time};
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const OPTIONAL: [usize; 6] = [1, 6, 5, 3, 2, 4];
 #[must_use]
 pub fn fleet_fill_text(fill: &JsonFill, prices: &Costs, style: &Style) -> String {
     let mut page = Page::new(*style);
-    let pieces = std::iter::once(fill.result.text().to_owned()).chain(pieces(fill));
+    let pieces = std::iter::once(fill.result.text().to_owned()).chain(stored(fill).pieces());
     page.first_line(paint(fill.result), pieces.collect());
     fill.reasons.iter().for_each(|reason| page.line(&escape(reason)));
     page.gap();

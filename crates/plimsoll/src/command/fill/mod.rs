@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     let options = load::run_options(&args.put.common);
     let Ended { directory, reason, result } = run_session(args, objects, &mut budget, &directory, &options.progress)?;
-    let saved_in = saved_in(&directory, &reason);
+    let saved_in = format!("saved in {}{}", directory.display(), how_to_continue(&reason, false));
     if result.is_err() {
         output.ci.write_after_failure(&directory);
     }
@@ -81,16 +81,16 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(exit.into())
 }
 
-/// Returns where a fill is saved, and how to continue it. `end` is the end of its last session.
-pub fn saved_in(directory: &Path, end: &SessionEnd) -> String {
-    let goes_on = match end {
-        SessionEnd::Finished => "",
+/// Describes how to continue a fill, for the end of a message. `has_lost` is `true` if the last session has lost a host,
+/// whose share may be incomplete.
+pub fn how_to_continue(end: &SessionEnd, has_lost: bool) -> &'static str {
+    match end {
+        SessionEnd::Finished if !has_lost => "",
         SessionEnd::StopRule { .. } if !is_about_the_target(end) => {
             "; change the rule or the limit to continue this fill"
         }
         _ => "; run the same command again to continue this fill",
-    };
-    format!("saved in {}{goes_on}", directory.display())
+    }
 }
 
 /// A session that has ended.

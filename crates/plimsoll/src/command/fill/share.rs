@@ -39,7 +39,7 @@ const LOCK_WAIT: Duration = Duration::from_secs(90);
 /// Maximum number of sessions and of events in a report. The newest ones are kept.
 const ROWS_SENT_MAX: usize = 5;
 /// Maximum number of characters in the name of a fill.
-const NAME_CHARS_MAX: usize = 120;
+const NAME_CHARS_MAX: usize = 100;
 
 /// The work of a session of all hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -50,6 +50,9 @@ struct MachinesCli {
 /// Settings that only several machines use. If this host makes the loads, they have no effect.
 const LOAD_SETTINGS: [&str; 4] = ["pair", "scaling", "tolerate-lost", "start-spread"];
 
+/// Settings of loads that have no effect in a fill, because its hosts need not start together.
+const NOT_FOR_FILLS: [&str; 2] = ["scaling", "start-spread"];
+
 /// Flags that name machines, and describe the way to them.
 pub const NAMING: [&str; 7] = ["hosts", "ssh", "agent-program", "fleet", "fleet-creds", "fleet-ca", "agents-wait"];
 
@@ -124,6 +127,9 @@ impl StudyMachines {
             !LOAD_SETTINGS.iter().any(|name| is_flag(word, name) && words.iter().any(|other| is_flag(other, name)))
         });
         command.arguments.extend(words);
+        if command.name == "fill" {
+            command.arguments.retain(|word| !is_for_machines(word, &NOT_FOR_FILLS));
+        }
         if !command.arguments.iter().any(|word| is_flag(word, "pair")) {
             return command;
         }

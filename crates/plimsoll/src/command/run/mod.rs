@@ -116,6 +116,8 @@ struct Planned {
     target: String,
     repeat: u32,
     directory: String,
+    /// Numbers of its cell, target and repeat in the scenario, each from 1, as a plain name: `001-2-1`.
+    numbers: String,
     command: TrialCommand,
     /// Environment variables for the trial's hooks.
     hook_environment: Vec<(String, String)>,
@@ -151,11 +153,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     args.ci.check_files(args.html.as_ref(), args.out.as_deref().or(args.resume.as_deref()))?;
     links::gain_permissions(&planned)?;
     let _publishing = args.live_metrics.start()?;
-    let mut begun = run_trials::begin(args, (&scenario, &text), planned.len(), &machines)?;
+    let mut study = run_trials::begin(args, (&scenario, &text), planned.len(), &machines)?;
     let progress = Progress::new(args.view.unwrap_or(View::Full));
-    let ended = run_trials::run_all((&scenario, &machines), &planned, &mut begun, &progress);
+    let ended = run_trials::run_all((&scenario, &machines), &planned, &mut study, &progress);
     drop(progress);
-    let base = begun.base;
+    let base = study.base;
     let broken_off = match &ended {
         Ok(exit) => exit.broken_off(),
         Err(_) => Some(ExitStatus::CouldNotRun),
@@ -283,6 +285,7 @@ fn select(scenario: &Scenario, only: &[(String, String)], machines: &StudyMachin
             target: target.name.clone(),
             repeat: trial.repeat,
             directory: format!("{:03}-{}/{of_target}-{}", trial.cell + 1, cell.directory(scenario), trial.repeat + 1),
+            numbers: format!("{:03}-{}-{}", trial.cell + 1, trial.target + 1, trial.repeat + 1),
             command: commands
                 .entry((trial.cell, trial.target))
                 .or_insert_with(|| machines.command(command_of(scenario, cell, target)))

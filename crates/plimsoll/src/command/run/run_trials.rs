@@ -17,7 +17,6 @@ use crate::load;
 use crate::progress::state::Study;
 use crate::progress::state::study::{TrialResult, TrialStatus};
 use crate::progress::{self, Progress};
-use crate::saved::fill::AnyFill;
 use crate::saved::{self, fleet_fill, load_line};
 use measure::ResultWord;
 use measure::result::load_line::Found;
@@ -28,27 +27,28 @@ use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use store::{End, EndReason, RECORDS_FILE, STUDY_FILE, SavedRun, StoreError, StoreErrorKind, StudyLog, StudyRecord};
+use store::{
+    EndReason, RECORDS_FILE, STUDY_FILE, SavedFill, SavedRun, StoreError, StoreErrorKind, StudyLog, StudyRecord,
+};
 use study::scenario::Scenario;
 
-/// A study that was begun or resumed.
-pub struct Begun {
+/// A study whose trials run, with its open log.
+pub struct OpenStudy {
     /// The directory of the study.
     pub base: PathBuf,
     log: StudyLog,
     /// Directories of the completed trials.
     done: HashSet<String>,
-    /// Wall time at which the study began, in milliseconds since 1970.
-    begun_unix_ms: u64,
+    /// Wall time of its first start, in milliseconds since 1970.
+    started_unix_ms: u64,
 }
 
-impl Begun {
-    /// Returns the name of a trial's fill on its agents, which keep its journals. Only the same trial of the same study has
-    /// this name, so that a resumed study continues the fill, and another study does not.
-    fn name_on_agents(&self, trial: &Planned) -> String {
-        let (cell, of_target) = trial.directory.split_once('/').unwrap_or((&trial.directory, ""));
-        let number = cell.split('-').next().unwrap_or_default();
-        format!("{}-{number}-{of_target}", self.begun_unix_ms)
+impl OpenStudy {
+    /// Returns the name of a trial's fill on so many agents, which keep its journals. Only the same trial of the same study
+    /// has this name, so that a resumed study continues the fill, and another study does not. With another number of agents,
+    /// the fill has other shares.
+    fn name_on_agents(&self, trial: &Planned, agents: usize) -> String {
+        format!("{}-{}-of-{agents}", self.started_unix_ms, trial.numbers)
     }
 }
 
@@ -58,16 +58,16 @@ pub fn begin(
     (scenario, text): (&Scenario, &str),
     trials: usize,
     machines: &StudyMachines,
-) -> Result<Begun, Failure> {
+) -> Result<OpenStudy, Failure> {
     // From here on, the text and the variables are only saved and compared, so remove secrets from both.
     let (text, set) = crate::redact::scenario(text, &args.set);
     let agents = machines.count().map_or(0, NonZeroUsize::get) as u64;
     let Some(directory) = &args.resume else {
         let base = args.out.clone().unwrap_or_else(|| saved::default_directory(&scenario.name));
-        let begun_unix_ms = saved::unix_ms();
-        let log = StudyLog::create(&base, &StudyRecord::scenario(&text, &set, trials as u64, agents, begun_unix_ms))
+        let started_unix_ms = saved::unix_ms();
+        let log = StudyLog::create(&base, &StudyRecord::scenario(&text, &set, trials as u64, agents, started_unix_ms))
             .map_err(|error| cannot_create(&error, &base))?;
-        return Ok(Begun { base, log, done: HashSet::new(), begun_unix_ms });
+        return Ok(OpenStudy { base, log, done: HashSet::new(), started_unix_ms });
     };
     let (log, records) = StudyLog::resume(directory).map_err(|error| match error.kind {
         StoreErrorKind::NotARun => Failure::usage(format!(
@@ -76,8 +76,8 @@ pub fn begin(
         )),
         _ => Failure::usage(format!("--resume: {error}")),
     })?;
-    let begun_unix_ms = match records.first() {
-        Some(StudyRecord::Scenario { text: begun, set: with, agents: others, begun_unix_ms, .. })
+    let started_unix_ms = match records.first() {
+        Some(StudyRecord::Scenario { text: begun, set: with, agents: others, started_unix_ms, .. })
             if *begun == text && *with == set =>
         {
             if *others != agents {
@@ -88,7 +88,7 @@ pub fn begin(
                     on(agents)
                 )));
             }
-            *begun_unix_ms
+            *started_unix_ms
         }
         _ => {
             return Err(Failure::usage(format!(
@@ -97,21 +97,29 @@ pub fn begin(
             )));
         }
     };
-    // After a loss of agents, the study stopped. Measure this trial again.
-    let of_trial = |record: &StudyRecord| matches!(record, StudyRecord::Trial { .. });
-    let last = records.iter().rposition(of_trial);
-    let done = records.iter().enumerate().filter_map(|(index, record)| match record {
-        StudyRecord::Trial { directory: trial, .. } => {
-            let place = directory.join(trial);
-            let is_there =
-                place.join(RECORDS_FILE).exists() || place.join(STUDY_FILE).exists() || AnyFill::is_in(&place);
-            let is_done = is_there && !(last == Some(index) && has_lost_agents(&place));
-            is_done.then(|| trial.clone())
-        }
+    let trials = records.iter().filter_map(|record| match record {
+        StudyRecord::Trial { directory, .. } => Some(directory),
         _ => None,
     });
-    let done = done.collect();
-    Ok(Begun { base: directory.clone(), log, done, begun_unix_ms })
+    let is_done = |trial: &&String| is_complete(&directory.join(trial), agents > 0);
+    let done = trials.filter(is_done).cloned().collect();
+    Ok(OpenStudy { base: directory.clone(), log, done, started_unix_ms })
+}
+
+/// Returns whether a trial that ended is complete, and need not be made again. On several hosts, a trial is incomplete if it
+/// has lost a host. After that, the next attempt may have been interrupted.
+fn is_complete(place: &Path, is_on_hosts: bool) -> bool {
+    if place.join(STUDY_FILE).exists() || SavedFill::is_in(place) {
+        return true;
+    }
+    if fleet_fill::is_in(place) {
+        return fleet_fill::read(place).is_ok_and(|fill| fill.result != ResultWord::Partial);
+    }
+    let is_whole = |run: SavedRun| {
+        let end = run.end.map(|end| end.reason);
+        !matches!(end, None | Some(EndReason::AgentsLost { .. } | EndReason::Interrupted { .. }))
+    };
+    place.join(RECORDS_FILE).exists() && (!is_on_hosts || SavedRun::read(place).is_ok_and(is_whole))
 }
 
 /// Describes the number of agents of a study, for a message.
@@ -119,30 +127,18 @@ fn on(agents: u64) -> String {
     if agents == 0 { "this host alone".to_owned() } else { plural(agents, "host") }
 }
 
-/// Returns whether the run or the fill in a directory is partial because it lost agents.
-fn has_lost_agents(directory: &Path) -> bool {
-    if fleet_fill::is_in(directory) {
-        let fill = fleet_fill::read(directory).ok().filter(|fill| fill.result == ResultWord::Partial);
-        let fleet = fill.and_then(|fill| fill.fleet);
-        return fleet.is_some_and(|fleet| fleet.agents.iter().any(|agent| agent.lost.is_some()));
-    }
-    let run = SavedRun::read(directory).ok();
-    let end = run.and_then(|run| run.end);
-    matches!(end, Some(End { reason: EndReason::AgentsLost { .. }, .. }))
-}
-
 /// Runs the missing trials. Returns the interrupt if the user stopped the trials, and otherwise [`Exit::Good`]. The
 /// results of the trials determine the exit code later, when they are shown.
 pub fn run_all(
     (scenario, machines): (&Scenario, &StudyMachines),
     planned: &[Planned],
-    begun: &mut Begun,
+    study: &mut OpenStudy,
     progress: &Progress,
 ) -> Result<Exit, Failure> {
-    let done = &begun.done;
+    let done = &study.done;
     progress.update(|state| state.study = Some(overview(scenario, planned, done)));
     let missing: Vec<&Planned> = planned.iter().filter(|trial| !done.contains(&trial.directory)).collect();
-    let base = begun.base.clone();
+    let base = study.base.clone();
     let mut servers = Servers::start(scenario, &base, &missing, machines.serve_at())?;
     let mut agents = if missing.is_empty() { None } else { machines.connect()? };
     let expected: Vec<Option<Duration>> = missing.iter().map(|trial| projected(&trial.command)).collect();
@@ -177,14 +173,14 @@ pub fn run_all(
             target: trial.target.clone(),
             repeat: u64::from(trial.repeat) + 1,
         });
-        let Some(result) = run_with_hooks(&servers.resolved(trial)?, begun, (progress, agents.as_mut()))? else {
+        let Some(result) = run_with_hooks(&servers.resolved(trial)?, study, (progress, agents.as_mut()))? else {
             return Ok(progress::exit_of_interrupt());
         };
         console::eprintln_progress(&format!("    {}", result.text));
         set(TrialStatus::Done(result));
         let (cell, target, directory) = (trial.cell.clone(), trial.target.clone(), trial.directory.clone());
         let record = StudyRecord::Trial { cell, target, repeat: trial.repeat, directory };
-        begun.log.append(&record).map_err(|error| cannot_save(&error))?;
+        study.log.append(&record).map_err(|error| cannot_save(&error))?;
     }
     Ok(Exit::Good)
 }
@@ -233,19 +229,19 @@ fn cannot_save(error: &StoreError) -> Failure {
 /// Runs a trial with its hooks. The hook `after` runs even if the trial fails.
 fn run_with_hooks(
     trial: &Planned,
-    begun: &Begun,
+    study: &OpenStudy,
     (progress, mut agents): (&Progress, Option<&mut Agents>),
 ) -> Result<Option<TrialResult>, Failure> {
     let command = command(&trial.command)?;
     if let Some(agents) = &agents {
         agents.count_for(&command.common().fleet)?;
     }
-    let (hooks, hook_output) = (&trial.command.hooks, begun.base.join(format!("{}.hooks.log", trial.directory)));
+    let (hooks, hook_output) = (&trial.command.hooks, study.base.join(format!("{}.hooks.log", trial.directory)));
     let environment = &trial.hook_environment;
     let prepared = hooks::before(hooks, environment, &hook_output, &mut waiting(progress, &mut agents));
     let measured = match prepared {
         Ok(true) => During::start(hooks, environment, &hook_output).and_then(|during| {
-            let result = run_trial((trial, command), begun, (progress, agents.as_deref_mut()));
+            let result = run_trial((trial, command), study, (progress, agents.as_deref_mut()));
             drop(during);
             result
         }),
@@ -271,12 +267,12 @@ fn waiting(progress: &Progress, agents: &mut Option<&mut Agents>) -> impl FnMut(
 /// the directory of the trial, a fill continues there. Other trials replace the directory.
 fn run_trial(
     (trial, command): (&Planned, LoadCommand),
-    begun: &Begun,
+    study: &OpenStudy,
     (progress, agents): (&Progress, Option<&mut Agents>),
 ) -> Result<Option<TrialResult>, Failure> {
-    let directory = begun.base.join(&trial.directory);
+    let directory = study.base.join(&trial.directory);
     if let Some(agents) = agents {
-        return on_agents(agents, (trial, &command), (begun, &directory), progress);
+        return on_agents(agents, (trial, &command), (study, &directory), progress);
     }
     let link = emulated_link::prepare(command.link())?;
     emulated_link::within(link.as_ref(), || run_command(command, directory, progress))
@@ -300,13 +296,14 @@ fn run_command(command: LoadCommand, directory: PathBuf, progress: &Progress) ->
 fn on_agents(
     agents: &mut Agents,
     (trial, command): (&Planned, &LoadCommand),
-    (begun, directory): (&Begun, &Path),
+    (study, directory): (&OpenStudy, &Path),
     progress: &Progress,
 ) -> Result<Option<TrialResult>, Failure> {
     let common = command.common();
     let mut words = machines::words(&trial.command);
     if let LoadCommand::Fill(args) = command {
-        words.push(format!("--out={}", begun.name_on_agents(trial)));
+        let count = agents.count_for(&common.fleet)?;
+        words.push(format!("--out={}", study.name_on_agents(trial, count)));
         return hosts::fill::run_trial(args, &mut agents.assign(words, &common.fleet)?, directory, progress);
     }
     let mut loads = agents.assign(words, &common.fleet)?;

@@ -338,7 +338,8 @@ fn add(sum: &mut JsonFill, other: &JsonFill) {
 mod tests {
     use super::*;
     use crate::fill::tests::all_stored;
-    use crate::{Style, fill_schema, fleet_fill_text, json_fill};
+    use crate::{FillReport, Style, fill_schema, fleet_fill_text, json_fill};
+    use measure::ExitStatus;
     use store::journal::{Record, Verification, VerifiedObject};
 
     fn costs() -> Costs {
@@ -423,6 +424,10 @@ mod tests {
         of_two.tolerate_lost = 1;
         assert_eq!(json_fleet_fill(&of_two, &costs()).result, ResultWord::Pass);
         let all = FleetFill { tolerate_lost: 1, ..fleet(vec![lost], SessionEnd::Finished) };
-        assert_eq!(json_fleet_fill(&all, &costs()).result, ResultWord::Partial, "all agents are lost");
+        let json = json_fleet_fill(&all, &costs());
+        assert_eq!(json.result, ResultWord::Partial, "all agents are lost");
+        assert_eq!(FillReport::of_hosts(json, &costs()).exit, ExitStatus::CouldNotRun);
+        let good = json_fleet_fill(&of_two, &costs());
+        assert_eq!(FillReport::of_hosts(good, &costs()).exit, ExitStatus::Good);
     }
 }

@@ -13,4 +13,4 @@ pub use hosts::{
 };
 pub use ledger::{JsonAmount, JsonLedger, JsonSpending, JsonStudyRow};
 pub use report::FillReport;
-pub(crate) use report::pieces;
+pub(crate) use report::stored;

@@ -2,8 +2,7 @@
 
 use super::document::{JsonFill, json_fill};
 use super::hosts::fleet_fill_with_costs;
-use crate::fill::{Costs, result};
-use crate::number::{bytes, count, plural};
+use crate::fill::{Costs, Stored, result};
 use measure::{ExitStatus, ResultWord};
 use store::SavedFill;
 
@@ -26,7 +25,13 @@ impl FillReport {
     /// Returns the report of a fill of several hosts.
     #[must_use]
     pub fn of_hosts(fill: JsonFill, prices: &Costs) -> Self {
-        let exit = if fill.result == ResultWord::Fail { ExitStatus::Failed } else { ExitStatus::Good };
+        let agents = fill.fleet.as_ref().map_or(&[][..], |fleet| &fleet.agents);
+        let all_lost = !agents.is_empty() && agents.iter().all(|agent| agent.lost.is_some());
+        let exit = match fill.result {
+            ResultWord::Fail => ExitStatus::Failed,
+            _ if all_lost => ExitStatus::CouldNotRun,
+            _ => ExitStatus::Good,
+        };
         Self { fill: fleet_fill_with_costs(fill, prices), exit }
     }
 
@@ -34,19 +39,11 @@ impl FillReport {
     #[must_use]
     pub fn first_line(&self) -> String {
         let word = self.fill.result.text().to_owned();
-        std::iter::once(word).chain(pieces(&self.fill)).collect::<Vec<_>>().join(" · ")
+        std::iter::once(word).chain(stored(&self.fill).pieces()).collect::<Vec<_>>().join(" · ")
     }
 }
 
-/// Returns the texts that follow the result in the first line of the report: `900 of 1,000 objects stored`, and their
-/// bytes.
-#[must_use]
-pub(crate) fn pieces(fill: &JsonFill) -> [String; 2] {
-    let deleted = if fill.deleted > 0 { format!(", {} deleted again", count(fill.deleted)) } else { String::new() };
-    let stored = if fill.stored == fill.objects {
-        format!("{} stored{deleted}", plural(fill.stored, "object"))
-    } else {
-        format!("{} of {} stored{deleted}", count(fill.stored), plural(fill.objects, "object"))
-    };
-    [stored, bytes(fill.stored_bytes)]
+/// Returns the stored objects of a fill.
+pub(crate) fn stored(fill: &JsonFill) -> Stored {
+    Stored { objects: fill.stored, bytes: fill.stored_bytes, of: fill.objects, deleted: fill.deleted }
 }
