@@ -139,7 +139,10 @@ fn each_object_is_uploaded_by_one_host_and_the_report_is_the_sum() {
     expect_refusal("page", &place.run(["report", "out", "--html"]), 2, &["text or --json"]);
     place.run(["report", "out", "--junit", "out.xml", "--summary", "out.md"]).expect(0);
     let junit = std::fs::read_to_string(place.path("out.xml")).expect("a JUnit file");
-    assert!(junit.contains("tests=\"1\" failures=\"0\"") && junit.contains("100 objects stored"), "{junit}");
+    assert!(
+        junit.contains("tests=\"1\" failures=\"0\"") && junit.contains("<testcase name=\"fill\" classname=\"out\""),
+        "{junit}"
+    );
     let summary = std::fs::read_to_string(place.path("out.md")).expect("a summary");
     assert!(summary.contains("PASS · 100 objects stored"), "{summary}");
 
