@@ -371,7 +371,7 @@ fn what_cannot_work_on_several_hosts_is_refused_with_its_place_in_the_file() {
         (url, "concurrency: line, tolerate-lost: 1", "a search needs all of its hosts"),
         (url, "command: fill, count: 1, size: 1KiB, prices: nosuch.yaml", "nosuch.yaml"),
         (url, "command: fill, count: 1, size: 1KiB, cap: 5USD", "bad.yaml:4:54: --cap needs prices"),
-        (url, "command: fill, count: 1, size: 1KiB, from: set", "--from: each host may have other files"),
+        (url, "command: fill, from: set", "--from: each host may have other files"),
     ] {
         refused(&of(target, settings), &[], message);
     }
