@@ -195,10 +195,14 @@ impl<'m> Received<'m> {
 impl TakeRecords for Received<'_> {
     fn take(&mut self, from: usize, record: &str, started_unix_ms: u64) -> Result<Option<&'static str>, Failure> {
         let Some(agent) = self.agents.get_mut(from) else { return Ok(Some("it has no number")) };
-        let record = match (Record::parse(record.as_bytes()), &mut self.watch) {
+        let line = record;
+        if line.contains('\n') {
+            return Ok(Some("a record is malformed"));
+        }
+        let record = match (Record::parse(line.as_bytes()), &mut self.watch) {
             (Some(record), _) => record,
             (None, Some(watch)) => {
-                let slices = serde_json::from_str::<SentSlices>(record);
+                let slices = serde_json::from_str::<SentSlices>(line);
                 return Ok(
                     slices.map_or(Some("a record is malformed"), |SentSlices { slices }| watch.add(from, slices))
                 );
@@ -216,7 +220,7 @@ impl TakeRecords for Received<'_> {
             // An interval that is already joined is an error: agents send each interval when it ends, and joined intervals
             // of several agents cannot be merged.
             (Record::Interval(interval), Some(mut writer)) if interval.joined.is_none() => {
-                let saved = writer.interval(&interval);
+                let saved = writer.interval_of_line(&interval, line);
                 agent.writer = Some(writer);
                 agent.reached = agent.reached.max(Some(order(&interval)));
                 self.add_to_sum(*interval);

@@ -1,6 +1,7 @@
 //! The dry run of a study: its cells with the expected time, bytes and costs. The full text also has the command line
 //! and the hooks of every cell.
 
+use super::time_left::Work;
 use super::{Planned, command};
 use crate::command::fill::{self, Estimate};
 use crate::command::line;
@@ -29,10 +30,13 @@ struct Projected {
     costs: Option<String>,
 }
 
-/// Returns the duration of a trial, or `None` if the trial may end after a fixed amount of work.
-pub fn projected(trial: &TrialCommand) -> Option<Duration> {
-    let Projected { time, is_limit, .. } = project(trial, None);
-    time.filter(|_| !is_limit)
+/// Returns the expected work of a trial.
+pub fn work(trial: &TrialCommand) -> Work {
+    match project(trial, None) {
+        Projected { time: Some(time), is_limit: false, .. } => Work::Time(time),
+        Projected { bytes: Some(bytes), .. } => Work::Bytes(bytes),
+        Projected { .. } => Work::Unknown,
+    }
 }
 
 /// Returns the expected time, traffic and costs of a trial at an assumed speed, in bytes per second.

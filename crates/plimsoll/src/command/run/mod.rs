@@ -10,6 +10,7 @@ mod run_trials;
 mod served;
 mod served_address;
 mod target_process;
+mod time_left;
 mod validation;
 
 use super::load_command::LoadCommand;

@@ -1,9 +1,10 @@
 //! Runs the trials of a study one by one, and records each completed trial in a log.
 
-use super::dry_run::projected;
+use super::dry_run;
 use super::hooks::{self, During};
 use super::machines::{self, StudyMachines};
 use super::served::Servers;
+use super::time_left::{Work, time_left};
 use super::{Args, Planned, command};
 use crate::command::load_command::LoadCommand;
 use crate::command::{fill, line, mix};
@@ -141,10 +142,10 @@ pub fn run_all(
     let base = study.base.clone();
     let mut servers = Servers::start(scenario, &base, &missing, machines.serve_at())?;
     let mut agents = if missing.is_empty() { None } else { machines.connect()? };
-    let expected: Vec<Option<Duration>> = missing.iter().map(|trial| projected(&trial.command)).collect();
-    let started = Instant::now();
+    let work: Vec<Work> = missing.iter().map(|trial| dry_run::work(&trial.command)).collect();
+    let mut took = Vec::new();
     for (number, trial) in missing.iter().enumerate() {
-        let left = time_left(&expected, number, started.elapsed());
+        let (left, started) = (time_left(&work, &took), Instant::now());
         let set = |status| {
             progress.show(|state| {
                 if let Some(study) = &mut state.study {
@@ -178,28 +179,12 @@ pub fn run_all(
         };
         console::eprintln_progress(&format!("    {}", result.text));
         set(TrialStatus::Done(result));
+        took.push(started.elapsed());
         let (cell, target, directory) = (trial.cell.clone(), trial.target.clone(), trial.directory.clone());
         let record = StudyRecord::Trial { cell, target, repeat: trial.repeat, directory };
         study.log.append(&record).map_err(|error| cannot_save(&error))?;
     }
     Ok(Exit::Good)
-}
-
-/// Returns the time that the trials from `number` on will take, from their expected durations, and from the time that the
-/// trials before them took. Returns `None` before the first trial if a duration is unknown.
-fn time_left(expected: &[Option<Duration>], number: usize, elapsed: Duration) -> Option<Duration> {
-    let (done, left) = expected.split_at(number);
-    let sum = |trials: &[Option<Duration>]| trials.iter().copied().sum::<Option<Duration>>();
-    if number == 0 {
-        return sum(left);
-    }
-    let left_per_done = left.len() as f64 / number as f64;
-    Some(match sum(done).zip(sum(left)) {
-        // Searches often end earlier. Hooks and links take additional time, which does not depend on the load.
-        Some((done, rest)) if elapsed < done => rest.mul_f64(elapsed.div_duration_f64(done)),
-        Some((done, rest)) => rest + (elapsed - done).mul_f64(left_per_done),
-        None => elapsed.mul_f64(left_per_done),
-    })
 }
 
 /// Returns the failure for a study that cannot be created in this directory. If the directory has a study, the message
@@ -356,21 +341,4 @@ fn of_search(found: Found, directory: &Path) -> Result<Option<TrialResult>, Fail
     }
     let line = load_line::read(directory)?;
     Ok(Some(TrialResult { word: line.result.word, text: line.sentence() }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_time_left_follows_expected_durations_and_those_of_completed_trials() {
-        let seconds = Duration::from_secs;
-        let [short, search, unknown] = [Some(seconds(10)), Some(seconds(60)), None];
-        let left = |expected: &[Option<Duration>], number, elapsed| time_left(expected, number, seconds(elapsed));
-        assert_eq!(left(&[short, search, short], 0, 0), Some(seconds(80)));
-        assert_eq!(left(&[short, search, short], 1, 20), Some(seconds(90)), "a hook takes 10 s");
-        assert_eq!(left(&[short, search, short], 2, 35), Some(seconds(5)), "the search ended early");
-        assert_eq!(left(&[short, unknown, short], 0, 0), None);
-        assert_eq!(left(&[short, unknown, short], 1, 20), Some(seconds(40)));
-    }
 }
