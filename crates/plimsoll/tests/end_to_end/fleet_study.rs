@@ -264,7 +264,7 @@ fn a_fill_that_was_interrupted_or_lost_a_host_is_continued() {
     let Some(hosts) = Hosts::start(&place, &[0, 0]) else { return };
     let (server, endpoint) = s3::serve(&place, &["--store", "store", "--delay", "40ms"]);
     make_bucket(&place, &endpoint);
-    write_fills(&place, &endpoint, "count: 1600, size: 1KiB, concurrency: 4, verify: true", "");
+    write_fills(&place, &endpoint, "count: 1000, size: 1KiB, concurrency: 4", "");
     let all = || hosts.hosts.iter().flat_map(fills_of).collect::<Vec<_>>();
     // Host a finishes its share after the first loss of b.
     let run_until = |how: [&str; 2], objects_of_b: u64| {
@@ -289,16 +289,16 @@ fn a_fill_that_was_interrupted_or_lost_a_host_is_continued() {
         assert!(ended.stderr.contains("    b was lost: the connection ended"), "{}", ended.stderr);
     };
     let resume = ["--resume", "study"];
-    interrupted(run_until(["--out", "study"], 50));
-    lost(run_until(resume, 150));
-    interrupted(run_until(resume, 250));
-    lost(run_until(resume, 350));
-    lost(run_until(resume, 450));
-    let whole = study(run_until(resume, 800).end().expect(0));
+    interrupted(run_until(["--out", "study"], 40));
+    lost(run_until(resume, 100));
+    interrupted(run_until(resume, 160));
+    lost(run_until(resume, 220));
+    lost(run_until(resume, 280));
+    let whole = study(run_until(resume, 500).end().expect(0));
     let fill = &whole["fills"][0]["fill"];
-    assert_eq!((&fill["result"], &fill["verified"]["good"]), (&"pass".into(), &1600.into()), "{fill:#}");
+    assert_eq!((&fill["result"], &fill["stored"]), (&"pass".into(), &1000.into()), "{fill:#}");
     check(fill, &all(), &place.path("store"));
-    assert_eq!(study(run_until(resume, 800).end().expect(0))["fills"], whole["fills"], "a complete fill is made again");
+    assert_eq!(study(run_until(resume, 500).end().expect(0))["fills"], whole["fills"], "a complete fill is made again");
     server.stop();
 }
 

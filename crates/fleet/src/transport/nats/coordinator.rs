@@ -18,6 +18,9 @@ const CALL_EVERY: Duration = Duration::from_millis(500);
 const QUEUE: QueueLimits = QueueLimits { messages: QUEUE_MAX, bytes: 16 << 20 };
 /// Maximum number of agents whose replies are kept.
 const OFFERS_MAX: usize = 4096;
+/// Time between two looks at all agents, for repetitions that are due and for agents that have left. Looking at all agents
+/// after each message would take a large part of the CPU time of a coordinator of many agents.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Time for which a coordinator that ends waits until the agents have received its last messages.
 const END_WAIT: Duration = Duration::from_secs(3);
 
@@ -67,6 +70,8 @@ pub struct NatsToAgents {
     run: RunId,
     peers: Vec<Peer>,
     inbox: VecDeque<(usize, Received<FromAgent>)>,
+    /// Time of the last look at all agents.
+    looked: Option<Instant>,
 }
 
 impl NatsToAgents {
@@ -90,7 +95,7 @@ impl NatsToAgents {
             let free = || offers.iter().filter(|(_, busy)| !**busy).map(|(name, _)| name);
             if free().count() >= count.get() {
                 let peers = free().take(count.get()).map(|name| Peer::new(name.clone(), &bus)).collect();
-                return Ok(Self { bus, run: run.clone(), peers, inbox: VecDeque::new() });
+                return Ok(Self { bus, run: run.clone(), peers, inbox: VecDeque::new(), looked: None });
             }
             if !goes_on() {
                 return Err(CallError::Interrupted);
@@ -113,7 +118,7 @@ impl NatsToAgents {
         let free = || offers.iter().filter(|(_, busy)| !**busy).map(|(name, _)| name.clone());
         let peers: Vec<Peer> = free().map(|name| Peer::new(name, &bus)).collect();
         let busy = offers.len() - peers.len();
-        Ok((Self { bus, run: run.clone(), peers, inbox: VecDeque::new() }, busy))
+        Ok((Self { bus, run: run.clone(), peers, inbox: VecDeque::new(), looked: None }, busy))
     }
 
     /// Returns the names of the agents, in the order of their numbers.
@@ -122,17 +127,27 @@ impl NatsToAgents {
         self.peers.iter().map(|peer| peer.name.as_str().to_owned()).collect()
     }
 
-    /// Sends the messages that are due. If the bus is not connected, they wait.
-    fn send_due(&mut self) {
+    /// Sends an agent the messages that are due. If the bus is not connected, they wait.
+    fn send_due_to(&mut self, index: usize) {
         if !self.bus.is_connected() {
             return;
         }
         let now = Instant::now();
-        for peer in self.peers.iter_mut().filter(|peer| !peer.closed) {
-            while let Some((head, body)) = peer.link.next_to_send(now) {
-                self.bus.send(agent_subject(&peer.name), &Frame { run: self.run.clone(), head, body });
-            }
+        let Some(peer) = self.peers.get_mut(index).filter(|peer| !peer.closed) else { return };
+        while let Some((head, body)) = peer.link.next_to_send(now) {
+            self.bus.send(agent_subject(&peer.name), &Frame { run: self.run.clone(), head, body });
         }
+    }
+
+    /// Sends all agents what is due, and looks for absent agents, if the last time was long enough ago.
+    fn look_at_all(&mut self) {
+        let now = Instant::now();
+        if self.looked.is_some_and(|at| now < at + LOOK_EVERY) {
+            return;
+        }
+        self.looked = Some(now);
+        (0..self.peers.len()).for_each(|index| self.send_due_to(index));
+        self.look_for_absent();
     }
 
     /// Asks the server about silent agents, and gives up agents that are not connected to it any more.
@@ -186,22 +201,20 @@ impl NatsToAgents {
             }
             Head::Piece { .. } | Head::Call | Head::Offer { .. } => {}
         }
+        // An acknowledgement, or what the agent has made room for.
+        self.send_due_to(index);
     }
 
     /// Sends due messages and receives messages until `done` returns `true`, or for `wait`.
     fn exchange(&mut self, wait: Duration, done: impl Fn(&Self) -> bool) {
         let until = Instant::now() + wait;
         loop {
-            self.send_due();
-            self.look_for_absent();
+            self.look_at_all();
             let now = Instant::now();
             if done(self) || now >= until {
                 return;
             }
-            // Ignore overdue repetitions, which are due until the bus is connected again. Otherwise this loop would
-            // spin.
-            let repeats = self.peers.iter().filter(|peer| !peer.closed).filter_map(|peer| peer.link.repeat_at());
-            let next = repeats.filter(|at| *at > now).chain([until]).min().unwrap_or(until);
+            let next = until.min(now + LOOK_EVERY);
             if let Some(arrived) = self.bus.receive(next - now) {
                 self.take(arrived);
             }
@@ -237,7 +250,7 @@ impl CoordinatorTransport for NatsToAgents {
         let line = lines::encode(message)?;
         let peer = self.peers.get_mut(agent).filter(|peer| !peer.closed).ok_or(SendError::Closed)?;
         peer.link.push(&line)?;
-        self.send_due();
+        self.send_due_to(agent);
         Ok(())
     }
 
