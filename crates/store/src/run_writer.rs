@@ -172,7 +172,7 @@ impl RunWriter {
     }
 
     /// Like [`RunWriter::interval`], for an interval that was parsed from this line by [`Record::parse`]. The line is written
-    /// unchanged, because making it again would take about a fifth of a coordinator's CPU time.
+    /// unchanged, because making it again would double the CPU time of a coordinator.
     ///
     /// # Errors
     /// Fails like [`RunWriter::interval`].

@@ -13,7 +13,7 @@ pub enum Work {
     Unknown,
 }
 
-/// What the completed trials show about the others.
+/// The speed of the completed trials of one kind.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pace {
     /// Number of completed trials of this kind.

@@ -61,7 +61,7 @@ pub fn run(args: &Args, words: Vec<String>, machines: Machines, count: NonZeroUs
     let MadeFill { report, end, ended } = made?;
     fleet_fill::print(&report, budget.costs(), options.format)?;
     output.ci.write(&directory)?;
-    let has_lost = ended.as_ref().is_some_and(|ended| lost(ended) > 0);
+    let has_lost = ended.as_ref().is_some_and(has_lost_agents);
     console::eprintln(&format!("saved in {}{}", directory.display(), fill::how_to_continue(&end, has_lost)));
     let exit = match (super::interrupted(), ended.filter(|ended| loss_of_all(ended).is_some())) {
         (interrupted, Some(ended)) => interrupted.unwrap_or(Exit::Good).or_worse(all_lost(&ended)),
@@ -124,9 +124,9 @@ fn make(
         let session = sum.session(loads, Step::Upload, &shares)?;
         (stopped, last) = (session.stopped, Some(session.ended));
     }
-    let is_complete = |last: &Option<Ended>| last.as_ref().is_none_or(|ended| lost(ended) == 0);
+    let has_lost = last.as_ref().is_some_and(has_lost_agents);
     let has_more = args.verify || args.delete || args.put.multipart.is_some();
-    if stopped.is_some() && has_more && is_complete(&last) && sys::signals::interrupts().count == 0 {
+    if stopped.is_some() && has_more && !has_lost && sys::signals::interrupts().count == 0 {
         last = Some(sum.session(loads, Step::AfterStop, &shares)?.ended);
     }
     let end = match (super::interrupted(), stopped) {
@@ -159,6 +159,6 @@ fn agent(name: &str, share: u32, held: &[Vec<HeldShare>]) -> AgentOfFill {
     AgentOfFill { name: name.to_owned(), share: share.saturating_add(1), lost: None, fill, uploads: None }
 }
 
-fn lost(ended: &Ended) -> usize {
-    ended.agents.iter().filter(|agent| agent.loss.is_some()).count()
+fn has_lost_agents(ended: &Ended) -> bool {
+    ended.agents.iter().any(|agent| agent.loss.is_some())
 }
