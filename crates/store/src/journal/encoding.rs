@@ -275,12 +275,15 @@ fn failed(fields: &mut Fields<'_>, number: u64) -> Result<FailedObject, Malforme
     })
 }
 
-/// Reads a batch. Each entry begins with the difference to the previous number.
+/// Reads a batch, which is never empty. Each entry begins with the difference to the previous number.
 fn batch<T>(
     fields: &mut Fields<'_>,
     read: impl Fn(&mut Fields<'_>, u64) -> Result<T, Malformed>,
 ) -> Result<Vec<T>, Malformed> {
     let count = fields.count(BATCH_MAX)?;
+    if count == 0 {
+        return Err(Malformed("a batch without objects"));
+    }
     let (mut objects, mut last) = (Vec::with_capacity(count), 0_u64);
     for _ in 0..count {
         let number = last.checked_add_signed(fields.signed()?).filter(|number| *number < OBJECTS_MAX);
